@@ -1,0 +1,216 @@
+//! Secret randomness: a CSPRNG seeded by the operating system, refilled in blocks that stay in the L1 cache.
+//!
+//! AES-128 in counter mode where the CPU has AES instructions (several times faster than ChaCha there), ChaCha20
+//! elsewhere. There is no way to seed it from outside but the tests' own, and it has no relation to [`Seed`], the
+//! public seed of a projection: the two are different types.
+//!
+//! [`Seed`]: crate::projection::Seed
+
+use aes::cipher::{KeyIvInit, StreamCipher};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use std::fmt;
+use zeroize::{Zeroize, Zeroizing};
+
+type AesCtr = ctr::Ctr128LE<aes::Aes128>;
+
+/// Bytes drawn at a time: small enough to stay in L1 between refill and use.
+const BLOCK: usize = 4096;
+
+enum Stream {
+    Aes(Box<AesCtr>),
+    ChaCha(Box<ChaCha20Rng>),
+}
+
+/// A stream of secret random bits. One per worker; never cloned, never printed, wiped when dropped.
+pub struct SecretRng {
+    stream: Stream,
+    buffer: Box<[u8; BLOCK]>,
+    used: usize,
+}
+
+impl fmt::Debug for SecretRng {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretRng(..)")
+    }
+}
+
+impl Drop for SecretRng {
+    fn drop(&mut self) {
+        self.buffer.zeroize();
+    }
+}
+
+/// Secret key of a keyed stream ([`SecretRng::keyed`]): a row's noise is then a function of key and context.
+pub struct NoiseKey(Zeroizing<[u8; 32]>);
+
+impl fmt::Debug for NoiseKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NoiseKey(..)")
+    }
+}
+
+impl NoiseKey {
+    /// A fresh key from the operating system.
+    pub fn generate() -> Result<Self, NoEntropy> {
+        let mut key = Zeroizing::new([0; 32]);
+        getrandom::fill(key.as_mut()).map_err(|_| NoEntropy)?;
+        Ok(Self(key))
+    }
+
+    /// A key that was kept by the caller.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// The bytes, for the caller who keeps them.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// The operating system gave no entropy: nothing can be released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the operating system gave no entropy; nothing was released")]
+pub struct NoEntropy;
+
+impl SecretRng {
+    /// A stream seeded by the operating system.
+    pub fn from_os() -> Result<Self, NoEntropy> {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(seed.as_mut()).map_err(|_| NoEntropy)?;
+        Ok(Self::from_seed(&seed))
+    }
+
+    /// The stream of one row: a pseudo-random function of the key and the context, equal on every machine.
+    ///
+    /// A retried task, or a sticky release of an unchanged row, draws the same noise again. ChaCha20 always: the bytes
+    /// must not depend on the CPU.
+    pub fn keyed(key: &NoiseKey, context: &[&[u8]]) -> Self {
+        let mut hasher = blake3::Hasher::new_keyed(&key.0);
+        for part in context {
+            hasher.update(&(part.len() as u64).to_le_bytes()); // lengths keep ("ab","c") and ("a","bc") apart
+            hasher.update(part);
+        }
+        let seed = Zeroizing::new(*hasher.finalize().as_bytes());
+        Self::with_stream(Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed))))
+    }
+
+    /// A repeatable stream, for tests only.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn for_tests(seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        Self::from_seed(&bytes)
+    }
+
+    fn from_seed(seed: &[u8; 32]) -> Self {
+        Self::with_stream(if has_aes() {
+            let (key, counter) = seed.split_at(16);
+            Stream::Aes(Box::new(AesCtr::new(key.into(), counter.into())))
+        } else {
+            Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed)))
+        })
+    }
+
+    fn with_stream(stream: Stream) -> Self {
+        Self { stream, buffer: Box::new([0; BLOCK]), used: BLOCK }
+    }
+
+    #[cold]
+    fn refill(&mut self) {
+        match &mut self.stream {
+            Stream::Aes(aes) => {
+                self.buffer.fill(0);
+                aes.apply_keystream(&mut self.buffer[..]);
+            }
+            Stream::ChaCha(chacha) => chacha.fill_bytes(&mut self.buffer[..]),
+        }
+        self.used = 0;
+    }
+
+    /// Fresh random bytes.
+    #[inline]
+    pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        const { assert!(N <= BLOCK) }
+        if self.used + N > BLOCK {
+            self.refill();
+        }
+        let out = self.buffer[self.used..self.used + N].try_into().expect("length N");
+        self.used += N;
+        out
+    }
+
+    /// 64 fresh random bits.
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.bytes())
+    }
+
+    /// 32 fresh random bits.
+    #[inline]
+    pub fn next_u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.bytes())
+    }
+
+    /// A uniform integer below `bound`, exactly: a rejected draw is drawn again.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "an empty set has no member");
+        // Lemire's method: the low half of the product says whether the draw falls into the uneven part.
+        let uneven = bound.wrapping_neg() % bound;
+        loop {
+            let product = u128::from(self.next_u64()) * u128::from(bound);
+            if product as u64 >= uneven {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+}
+
+fn has_aes() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("aes");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes");
+    #[allow(unreachable_code)]
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_streams_never_agree() {
+        let (mut a, mut b) = (SecretRng::from_os().unwrap(), SecretRng::from_os().unwrap());
+        assert_ne!(a.bytes::<32>(), b.bytes::<32>());
+    }
+
+    #[test]
+    fn keyed_stream_is_a_function_of_key_and_context() {
+        let key = NoiseKey::from_bytes([7; 32]);
+        let mut first = SecretRng::keyed(&key, &[b"row", b"1"]);
+        let mut again = SecretRng::keyed(&key, &[b"row", b"1"]);
+        let mut moved = SecretRng::keyed(&key, &[b"ro", b"w1"]);
+        let bytes = first.bytes::<64>();
+        assert_eq!(bytes, again.bytes::<64>());
+        assert_ne!(bytes, moved.bytes::<64>());
+    }
+
+    #[test]
+    fn nothing_secret_is_printed() {
+        assert_eq!(format!("{:?}", SecretRng::for_tests(1)), "SecretRng(..)");
+        assert_eq!(format!("{:?}", NoiseKey::from_bytes([9; 32])), "NoiseKey(..)");
+    }
+
+    #[test]
+    fn below_is_uniform() {
+        let mut rng = SecretRng::for_tests(3);
+        let mut counts = [0u32; 7];
+        (0..70_000).for_each(|_| counts[rng.below(7) as usize] += 1);
+        // Chi-square with 6 degrees of freedom, alpha = 1e-6: critical value 38.
+        let chi: i64 = counts.iter().map(|&c| (i64::from(c) - 10_000).pow(2)).sum::<i64>() / 10_000;
+        assert!(chi < 38, "{counts:?}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Private input: views of dense and sparse rows, the public range, the grid, the exact quantiser.
+//!
+//! Everything right of the quantiser is an integer. `Debug` of every type here prints shapes only.
+
+mod grid;
+mod rows;
+
+pub use grid::{Grid, Range};
+pub use rows::{Layout, PrivateRow, QuantisedRow, Rows, Scalars};
