@@ -1,5 +1,20 @@
 //! Public projections: seeded, data-free, equal on every machine. Specified in `docs/projection-format.md`.
+//!
+//! A projection is a `p x k` matrix W of integers with a public real factor; a private row `q` becomes
+//! `x_j = sum_i W_ij q_i`, exactly. W is a function of (kind, seed, p, k) alone and any row of it can be computed
+//! alone, so that sparse rows of millions of attributes need only what they touch.
 
+mod cache;
+mod dense;
+mod kind;
+mod matrix;
+mod normal;
+mod normal_table;
+mod oporp;
 mod seed;
+mod spectral;
+mod stream;
 
+pub use kind::ProjectionKind;
+pub use matrix::Projection;
 pub use seed::Seed;

@@ -292,9 +292,11 @@ impl PrivateRow<'_> {
             Self::Dense(v) => (None, *v),
             Self::Sparse { index, value, .. } => (Some(*index), *value),
         };
-        value.iter().enumerate().filter(|(_, q)| **q != 0).map(move |(at, q)| {
-            (index.map_or(at, |index| index[at] as usize), i64::from(*q))
-        })
+        value
+            .iter()
+            .enumerate()
+            .filter(|(_, q)| **q != 0)
+            .map(move |(at, q)| (index.map_or(at, |index| index[at] as usize), i64::from(*q)))
     }
 
     /// `|u|^2` in squared grid steps.
