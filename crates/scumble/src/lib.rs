@@ -1,5 +1,6 @@
 //! scumble releases vectors under differential privacy and keeps them searchable, comparable and trainable.
 
+pub mod calibration;
 pub mod error;
 pub mod noise;
 pub mod projection;

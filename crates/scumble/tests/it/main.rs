@@ -1,0 +1,3 @@
+//! Integration tests: one binary, so that linking stays cheap.
+
+mod oracle;
