@@ -2,6 +2,7 @@
 
 pub mod calibration;
 pub mod error;
+pub mod exact;
 pub mod noise;
 pub mod projection;
 pub mod vectors;
