@@ -41,4 +41,20 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn weights_are_the_references_and_within_one_of_the_true_quantile() {
+        let vectors: serde_json::Value =
+            serde_json::from_str(include_str!("../../tests/vectors/v1/projection.json")).unwrap();
+        assert_eq!(vectors["quantile_table"], serde_json::json!(CUBICS.as_slice()));
+        let points = vectors["quantile"].as_array().unwrap();
+        for point in points {
+            let bits = u64::from_str_radix(point["word"].as_str().unwrap(), 16).unwrap();
+            let exact: f64 = point["exact"].as_str().unwrap().parse().unwrap();
+            assert_eq!(i64::from(weight(bits)), point["weight"].as_i64().unwrap(), "{bits:016x}");
+            // 1/2 from the rounding to an integer; the cubic itself is within 2^-17 z-units by far.
+            assert!((f64::from(weight(bits)) - exact).abs() < 0.51, "{bits:016x}: {exact}");
+        }
+        assert!(points.len() > 1000);
+    }
 }
