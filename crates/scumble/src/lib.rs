@@ -3,6 +3,8 @@
 pub mod calibration;
 pub mod error;
 pub mod exact;
+pub mod io;
 pub mod noise;
 pub mod projection;
+pub mod release;
 pub mod vectors;

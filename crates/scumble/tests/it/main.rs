@@ -1,5 +1,8 @@
-//! Integration tests: one binary, so that linking stays cheap.
 
+//! All integration tests in one binary, so that linking stays cheap.
+//! Integration tests: one binary, so that linking stays cheap.
+mod io_read;
+mod io_support;
 mod oracle;
 mod projection;
 mod projection_laws;
