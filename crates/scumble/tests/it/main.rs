@@ -1,6 +1,5 @@
-
 //! All integration tests in one binary, so that linking stays cheap.
-//! Integration tests: one binary, so that linking stays cheap.
+
 mod io_read;
 mod io_support;
 mod oracle;
