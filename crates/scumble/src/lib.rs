@@ -2,9 +2,13 @@
 
 pub mod calibration;
 pub mod error;
+pub mod estimate;
 pub mod exact;
 pub mod io;
+pub mod mechanism;
 pub mod noise;
+pub mod privacy;
 pub mod projection;
 pub mod release;
+pub mod search;
 pub mod vectors;

@@ -1,5 +1,8 @@
 //! How one released row lies in bytes. Baked into every release: a change here is value-breaking.
 
+use crate::error::ParameterError;
+use std::{fmt, str::FromStr};
+
 /// The form of the `k` released coordinates of a row. Numbers are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encoding {
@@ -42,6 +45,51 @@ fn symbols_per_byte(count: u8) -> usize {
         4 => 4,
         5..=16 => 2,
         _ => 1,
+    }
+}
+
+impl Encoding {
+    /// Codes a byte and the base they are packed in, for the packed encodings.
+    pub(crate) fn packing(self) -> (usize, u16) {
+        match self {
+            Self::B1 => (8, 2),
+            Self::B4 => (2, 16),
+            Self::Symbols { count } => {
+                let per_byte = symbols_per_byte(count);
+                (per_byte, [256, 256, 16, 0, 4, 3, 0, 0, 2][per_byte])
+            }
+            Self::F32 | Self::I16 | Self::B8 => (1, 256),
+        }
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::F32 => f.write_str("f32"),
+            Self::I16 => f.write_str("i16"),
+            Self::B8 => f.write_str("b8"),
+            Self::B4 => f.write_str("b4"),
+            Self::B1 => f.write_str("b1"),
+            Self::Symbols { count } => write!(f, "s{count}"),
+        }
+    }
+}
+
+impl FromStr for Encoding {
+    type Err = ParameterError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let symbols = text.strip_prefix('s').and_then(|n| n.parse().ok()).filter(|n| (2..=16).contains(n));
+        match (text, symbols) {
+            ("f32", _) => Ok(Self::F32),
+            ("i16", _) => Ok(Self::I16),
+            ("b8", _) => Ok(Self::B8),
+            ("b4", _) => Ok(Self::B4),
+            ("b1", _) => Ok(Self::B1),
+            (_, Some(count)) => Ok(Self::Symbols { count }),
+            _ => Err(ParameterError::invalid(format!("unknown encoding '{text}': use f32, i16, b8, b4 or b1"))),
+        }
     }
 }
 

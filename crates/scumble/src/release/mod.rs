@@ -1,5 +1,18 @@
-//! The wall: private values may exist left of it, right of it only released data.
+//! THE WALL. Private values may exist left of it; right of it there is only released data.
+//!
+//! [`Releaser`] takes private rows and gives encoded released rows; [`Release`] is a finished table with its
+//! certificate, and the only thing that `estimate` and `search` accept.
 
+mod certificate;
+mod encoder;
 mod encoding;
+mod releaser;
+mod table;
 
+pub use certificate::{
+    Certificate, Content, GuaranteeStatement, MechanismStatement, ProjectionStatement, SCHEMA, Signature, Software,
+};
+pub use encoder::{Encoder, EncodingStatement};
 pub use encoding::Encoding;
+pub use releaser::{NoiseSource, ReleaseError, Releaser};
+pub use table::Release;

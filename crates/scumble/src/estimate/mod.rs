@@ -1,0 +1,231 @@
+//! Similarities from a release alone: value, variance, 95% interval; a refusal where the release does not tell.
+//!
+//! With `s2`, `m4` the noise moments, `c` the projection's factor, `A = |u|^2`, `B = |v|^2`, `g = u.v` (MECHANISMS section 7):
+//! inner product `x~.y~`, variance `s2(A+B) + k s2^2 + c(AB + g^2)`; squared norm `|x~|^2 - k s2`; squared distance
+//! `|x~-y~|^2 - 2k s2`; cosine by the delta method; angle from randomized-response bits. Unknown A, B, g are replaced
+//! by their own debiased estimates; the term `-2 sum u_i^2 v_i^2`, which a release cannot tell, is left out, so that
+//! intervals err on the wide side.
+
+use crate::mechanism::{MechanismId, Perturbation};
+use crate::noise::FlipTable;
+use crate::projection::ProjectionKind;
+use crate::release::{Encoding, Release};
+
+/// Two-sided 95% quantile of the normal law.
+const Z95: f64 = 1.959_963_984_540_054;
+
+/// A number with its uncertainty.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Estimate {
+    /// The estimate. NaN where it is undefined (a debiased norm that is not positive).
+    pub value: f64,
+    /// Its variance.
+    pub variance: f64,
+    /// 95% interval.
+    pub interval: (f64, f64),
+}
+
+impl Estimate {
+    fn new(value: f64, variance: f64) -> Self {
+        let half = Z95 * variance.max(0.0).sqrt();
+        Self { value, variance, interval: (value - half, value + half) }
+    }
+
+    fn undefined() -> Self {
+        Self { value: f64::NAN, variance: f64::NAN, interval: (f64::NAN, f64::NAN) }
+    }
+}
+
+/// Why a release does not tell a similarity.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum EstimateError {
+    /// The two rows live in different projections.
+    #[error(transparent)]
+    Projection(#[from] crate::error::ParameterError),
+    /// The quantity cannot be identified from this kind of release.
+    #[error("{0}")]
+    NotIdentifiable(String),
+    /// A row that is not there.
+    #[error("row {row} does not exist: the release has {rows} rows")]
+    NoSuchRow {
+        /// The row asked for.
+        row: usize,
+        /// Rows there are.
+        rows: usize,
+    },
+}
+
+/// One row of a release.
+#[derive(Debug, Clone, Copy)]
+pub struct RowRef<'a> {
+    release: &'a Release,
+    row: usize,
+}
+
+impl<'a> RowRef<'a> {
+    /// Row `row` of `release`.
+    pub fn new(release: &'a Release, row: usize) -> Result<Self, EstimateError> {
+        if row >= release.len() {
+            return Err(EstimateError::NoSuchRow { row, rows: release.len() });
+        }
+        Ok(Self { release, row })
+    }
+
+    fn values(&self) -> Vec<f64> {
+        self.release.values(self.row).into_iter().map(f64::from).collect()
+    }
+}
+
+/// The numbers that all value estimators need.
+struct Law {
+    s2: f64,
+    m4: f64,
+    k: f64,
+    c: f64,
+}
+
+impl Law {
+    fn of(release: &Release) -> Result<Self, EstimateError> {
+        let mechanism = release.mechanism();
+        let ranking = "use it for ranking (search) only";
+        let Perturbation::Noise { clip, radius, .. } = mechanism.perturbation() else {
+            return Err(EstimateError::NotIdentifiable(format!(
+                "{} releases bits or symbols whose flip probability depends on the private values: lengths and inner \
+                 products are not identifiable; {ranking}",
+                mechanism.id()
+            )));
+        };
+        if clip.is_some() || radius.is_some() {
+            return Err(EstimateError::NotIdentifiable(format!(
+                "the sketch was clipped before the noise, so inner products are biased by an unknown amount; {ranking}"
+            )));
+        }
+        if release.encoder().encoding() == Encoding::B1 {
+            return Err(EstimateError::NotIdentifiable(format!("one bit a value keeps no length; {ranking}")));
+        }
+        let noise = mechanism.noise_moments().expect("noise mechanisms have moments");
+        let rounding = release.encoder().rounding_variance();
+        Ok(Self {
+            s2: noise.variance + rounding,
+            m4: noise.fourth + 6.0 * noise.variance * rounding + 1.8 * rounding * rounding,
+            k: release.k() as f64,
+            c: mechanism.projection().variance_factor(),
+        })
+    }
+
+    fn squared_norm(&self, x: &[f64]) -> f64 {
+        dot(x, x) - self.k * self.s2
+    }
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(a, b)| a * b).sum()
+}
+
+fn pair(a: RowRef<'_>, b: RowRef<'_>) -> Result<(Law, Law, Vec<f64>, Vec<f64>), EstimateError> {
+    a.release.certificate().same_projection(b.release.certificate())?;
+    if std::ptr::eq(a.release, b.release) && a.row == b.row {
+        return Err(EstimateError::NotIdentifiable("a row with itself shares its noise; ask for its squared norm".into()));
+    }
+    Ok((Law::of(a.release)?, Law::of(b.release)?, a.values(), b.values()))
+}
+
+/// `u.v`.
+pub fn inner_product(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
+    let (la, lb, x, y) = pair(a, b)?;
+    let g = dot(&x, &y);
+    Ok(Estimate::new(g, inner_product_variance(&la, &lb, &x, &y, g)))
+}
+
+fn inner_product_variance(la: &Law, lb: &Law, x: &[f64], y: &[f64], g: f64) -> f64 {
+    let (a, b) = (la.squared_norm(x).max(0.0), lb.squared_norm(y).max(0.0));
+    // g^2 overstates (u.v)^2 by the variance itself, so the noise part is taken off first.
+    let noise = lb.s2 * a + la.s2 * b + la.k * la.s2 * lb.s2;
+    noise + la.c * (a * b + (g * g - noise).max(0.0))
+}
+
+/// `|u|^2`.
+pub fn squared_norm(a: RowRef<'_>) -> Result<Estimate, EstimateError> {
+    let law = Law::of(a.release)?;
+    let x = a.values();
+    let value = law.squared_norm(&x);
+    let norm = value.max(0.0);
+    let variance = 4.0 * law.s2 * norm + law.k * (law.m4 - law.s2 * law.s2) + 2.0 * law.c * norm * norm;
+    Ok(Estimate::new(value, variance))
+}
+
+/// `|u-v|^2`.
+pub fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
+    let (la, lb, x, y) = pair(a, b)?;
+    let difference: Vec<f64> = x.iter().zip(&y).map(|(a, b)| a - b).collect();
+    let s2 = la.s2 + lb.s2;
+    // Fourth moment of a sum of two independent symmetric variables.
+    let m4 = la.m4 + lb.m4 + 6.0 * la.s2 * lb.s2;
+    let value = dot(&difference, &difference) - la.k * s2;
+    let distance = value.max(0.0);
+    let variance = 4.0 * s2 * distance + la.k * (m4 - s2 * s2) + 2.0 * la.c * distance * distance;
+    Ok(Estimate::new(value, variance))
+}
+
+/// `u.v / (|u| |v|)`, NaN when a debiased norm is not positive.
+pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
+    let (la, lb, x, y) = pair(a, b)?;
+    let (g, na, nb) = (dot(&x, &y), la.squared_norm(&x), lb.squared_norm(&y));
+    if na <= 0.0 || nb <= 0.0 {
+        return Ok(Estimate::undefined());
+    }
+    let value = g / (na * nb).sqrt();
+    // Delta method on (g, A, B): the gradient is value * (1/g, -1/2A, -1/2B); covariances of the noise alone are
+    // Cov(g, A) = 2 s2 g and of the projection 2 c A g (g, A) and 2 c g^2 (A, B).
+    let var_g = inner_product_variance(&la, &lb, &x, &y, g);
+    let var_norm = |l: &Law, n: f64| 4.0 * l.s2 * n + l.k * (l.m4 - l.s2 * l.s2) + 2.0 * l.c * n * n;
+    let (dg, da, db) = (1.0 / (na * nb).sqrt(), -value / (2.0 * na), -value / (2.0 * nb));
+    let (cov_ga, cov_gb) = (2.0 * la.s2 * g + 2.0 * la.c * na * g, 2.0 * lb.s2 * g + 2.0 * lb.c * nb * g);
+    let cov_ab = 2.0 * la.c * g * g;
+    let variance = dg * dg * var_g
+        + da * da * var_norm(&la, na)
+        + db * db * var_norm(&lb, nb)
+        + 2.0 * (dg * da * cov_ga + dg * db * cov_gb + da * db * cov_ab);
+    Ok(Estimate::new(value, variance.max(0.0)))
+}
+
+/// `1 - 2f` of randomized response.
+fn kept(table: &FlipTable) -> f64 {
+    1.0 - 2.0 * (table.threshold(1) as f64 / 2f64.powi(64))
+}
+
+/// The angle between two rows in radians: from randomized-response bits directly, from values through the cosine.
+pub fn angle(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
+    a.release.certificate().same_projection(b.release.certificate())?;
+    let (ma, mb) = (a.release.mechanism(), b.release.mechanism());
+    match (ma.perturbation(), mb.perturbation()) {
+        (Perturbation::Flips { table: ta, .. }, Perturbation::Flips { table: tb, .. })
+            if ma.id() == MechanismId::DpSignrpRr
+                && mb.id() == MechanismId::DpSignrpRr
+                && ma.projection().kind() == ProjectionKind::Gaussian =>
+        {
+            if std::ptr::eq(a.release, b.release) && a.row == b.row {
+                return Err(EstimateError::NotIdentifiable("a row with itself shares its noise".into()));
+            }
+            let k = a.release.k() as f64;
+            let agree = a.values().iter().zip(&b.values()).filter(|(x, y)| x == y).count() as f64 / k;
+            // P~ = 1/2 + (P - 1/2)(1-2f)(1-2f'); theta = pi (1 - P). May leave [0, pi].
+            let keep = kept(ta) * kept(tb);
+            let pi = std::f64::consts::PI;
+            let value = pi * (0.5 - (agree - 0.5) / keep);
+            Ok(Estimate::new(value, pi * pi * agree * (1.0 - agree) / (k * keep * keep)))
+        }
+        (Perturbation::Noise { .. }, Perturbation::Noise { .. }) => {
+            let cosine = cosine(a, b)?;
+            if cosine.value.is_nan() || cosine.value.abs() >= 1.0 {
+                return Ok(Estimate::undefined());
+            }
+            Ok(Estimate::new(cosine.value.acos(), cosine.variance / (1.0 - cosine.value * cosine.value)))
+        }
+        _ => Err(EstimateError::NotIdentifiable(format!(
+            "the angle is not identifiable from {}: its flip probabilities depend on the private values, or its bins are \
+             not Gaussian; use it for ranking (search) only",
+            ma.id()
+        ))),
+    }
+}

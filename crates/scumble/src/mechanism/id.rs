@@ -1,0 +1,183 @@
+//! Names of the mechanisms, and what each publishes.
+
+use crate::error::ParameterError;
+use crate::projection::ProjectionKind;
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// What kind of output a mechanism has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputKind {
+    /// Real values (integers times a public unit).
+    Values,
+    /// One bit a coordinate.
+    Bits,
+    /// One of a few symbols a coordinate.
+    Symbols,
+}
+
+/// Which guarantee a mechanism can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotionKind {
+    /// Pure epsilon; no delta is taken.
+    Pure,
+    /// Needs a delta.
+    Approximate,
+    /// Pure without a delta, approximate with one.
+    Either,
+    /// Individual DP: not private.
+    Individual,
+}
+
+macro_rules! mechanisms {
+    ($($variant:ident $text:literal $output:ident $notion:ident $paper:literal $summary:literal;)*) => {
+        /// Every mechanism, by the ids of the command line and the certificate.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum MechanismId {
+            $(#[doc = $summary] #[serde(rename = $text)] $variant,)*
+        }
+
+        impl MechanismId {
+            /// All of them, in the order of the paper, ours beside theirs.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The id.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// Where it comes from.
+            pub fn paper(self) -> &'static str {
+                match self { $(Self::$variant => $paper,)* }
+            }
+
+            /// What it does, in one line.
+            pub fn summary(self) -> &'static str {
+                match self { $(Self::$variant => $summary,)* }
+            }
+
+            /// Values, bits or symbols.
+            pub fn output(self) -> OutputKind {
+                match self { $(Self::$variant => OutputKind::$output,)* }
+            }
+
+            /// Which guarantee it can give.
+            pub fn notion(self) -> NotionKind {
+                match self { $(Self::$variant => NotionKind::$notion,)* }
+            }
+        }
+    };
+}
+
+mechanisms! {
+    RawGOpt "raw-g-opt" Values Approximate "[LL23] section 3.5, Raw-data-G-OPT"
+        "Every attribute plus optimal Gaussian noise";
+    RawLaplace "raw-laplace" Values Pure "ours, beside Raw-data-G-OPT"
+        "Every attribute plus discrete Laplace noise";
+    RawStaircase "raw-staircase" Values Pure "ours, with the noise of [GV15]"
+        "Every attribute plus discrete staircase noise";
+    DpRpG "dp-rp-g" Values Approximate "[LL23] Algorithm 1, Theorem 3.1"
+        "Gaussian projection, Gaussian noise by Kenthapadi's formula";
+    DpRpGAnalytic "dp-rp-g-analytic" Values Approximate "[LL23] Theorem 3.4"
+        "Gaussian projection, Gaussian noise by the analytic bound on the sensitivity";
+    DpRpGOpt "dp-rp-g-opt" Values Approximate "[LL23] Algorithm 1, Theorem 3.5"
+        "Gaussian (or uniform, very sparse) projection, optimal Gaussian noise";
+    DpRpL "dp-rp-l" Values Pure "[LL23] Algorithm 2"
+        "Gaussian (or other) projection, Laplace noise at the realised sensitivity";
+    DpRpGOptB "dp-rp-g-opt-b" Values Approximate "[LL23] Algorithm 3"
+        "Rademacher projection, optimal Gaussian noise";
+    DpOporp "dp-oporp" Values Approximate "[LL23] Algorithms 4 and 5"
+        "OPORP, optimal Gaussian noise";
+    DpOporpLaplace "dp-oporp-laplace" Values Pure "ours, on [LL23] Algorithm 4"
+        "OPORP, discrete Laplace noise";
+    DpOporpStaircase "dp-oporp-staircase" Values Pure "ours, on [LL23] Algorithm 4 with the noise of [GV15]"
+        "OPORP, discrete staircase noise: the best values for one attribute";
+    DpOporpLattice "dp-oporp-lattice" Symbols Pure "ours, on [LL23] Algorithm 4"
+        "OPORP, nearest lattice point with staircase noise, a few symbols a bin";
+    DpOporpZones "dp-oporp-zones" Symbols Pure "ours, on [LL23] Algorithm 4"
+        "OPORP, randomized response over public zones: also for beta as large as the range";
+    DpSignrpRr "dp-signrp-rr" Bits Either "[LL23] Algorithm 6"
+        "Signs of a Gaussian projection, randomized response";
+    DpSignrpRrSmooth "dp-signrp-rr-smooth" Bits Pure "[LL23] Algorithm 7"
+        "Signs of a dense projection, flips that fade with the distance from zero";
+    DpSignrpCeil "dp-signrp-ceil" Bits Either "ours, on [LL23] Algorithm 7"
+        "Signs of a dense projection, the best epsilon-DP flips";
+    SignDpRpGOptB "sign-dp-rp-g-opt-b" Bits Approximate "[LL23] section 4, first paragraph"
+        "Signs of dp-rp-g-opt-b";
+    DpSignoporpRr "dp-signoporp-rr" Bits Pure "[LL23] Algorithm 8"
+        "Signs of OPORP, randomized response";
+    DpSignoporpRrSmooth "dp-signoporp-rr-smooth" Bits Pure "[LL23] Algorithm 8"
+        "Signs of OPORP, flips that fade with the distance from zero";
+    DpSignoporpCeil "dp-signoporp-ceil" Bits Pure "ours, on [LL23] Algorithm 8"
+        "One bit a bin of OPORP, the best epsilon-DP rule, zero on the minus side";
+    Privcube "privcube" Bits Pure "ours, unit record"
+        "A weighted vertex of the cube: any record for any other";
+    Signcap "signcap" Bits Pure "ours, unit record"
+        "Signs with a weighted number of agreements: any record for any other, fast";
+    IdpSignrpG "idp-signrp-g" Bits Individual "[LL23] Algorithms 9 and 10"
+        "NOT DP: Gaussian noise on the signs near zero only";
+    IdpSignrpRr "idp-signrp-rr" Bits Individual "[LL23] Algorithms 10 and 11"
+        "NOT DP: randomized response on the signs near zero only";
+    IdpSignoporpG "idp-signoporp-g" Bits Individual "[LL23] section 6.2"
+        "NOT DP: idp-signrp-g on OPORP";
+    IdpSignoporpRr "idp-signoporp-rr" Bits Individual "[LL23] section 6.2"
+        "NOT DP: idp-signrp-rr on OPORP";
+}
+
+impl MechanismId {
+    /// The projection that the id implies when none is asked for.
+    pub fn default_projection(self, repeats: usize) -> ProjectionKind {
+        use MechanismId::*;
+        match self {
+            RawGOpt | RawLaplace | RawStaircase => ProjectionKind::Identity,
+            DpRpG | DpRpGAnalytic | DpRpGOpt | DpRpL | DpSignrpRr | DpSignrpRrSmooth | DpSignrpCeil => {
+                ProjectionKind::Gaussian
+            }
+            DpRpGOptB | SignDpRpGOptB | IdpSignrpG | IdpSignrpRr | Privcube | Signcap => ProjectionKind::Rademacher,
+            DpOporp | DpOporpLaplace | DpOporpStaircase | DpOporpLattice | DpOporpZones | DpSignoporpRr
+            | DpSignoporpRrSmooth | DpSignoporpCeil | IdpSignoporpG | IdpSignoporpRr => ProjectionKind::Oporp { repeats },
+        }
+    }
+
+    /// True when the projection is the identity.
+    pub fn is_raw(self) -> bool {
+        matches!(self, Self::RawGOpt | Self::RawLaplace | Self::RawStaircase)
+    }
+
+    /// True for the mechanisms whose unit is the whole record and nothing else.
+    pub fn is_record(self) -> bool {
+        matches!(self, Self::Privcube | Self::Signcap)
+    }
+}
+
+impl fmt::Display for MechanismId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for MechanismId {
+    type Err = ParameterError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.iter().copied().find(|id| id.as_str() == text).ok_or_else(|| {
+            let all: Vec<_> = Self::ALL.iter().map(|id| id.as_str()).collect();
+            ParameterError::invalid(format!("unknown mechanism '{text}'; one of: {}", all.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_round_trip_and_are_those_of_the_specification() {
+        assert_eq!(MechanismId::ALL.len(), 26);
+        for id in MechanismId::ALL {
+            assert_eq!(id.as_str().parse::<MechanismId>().unwrap(), *id);
+            assert_eq!(serde_json::to_string(id).unwrap(), format!("\"{id}\""));
+        }
+        assert!("dp-oporp-gauss".parse::<MechanismId>().is_err());
+    }
+}

@@ -1,0 +1,224 @@
+//! What is done to the projected integers: the four ways in which the algorithms make them private.
+//!
+//! Nothing here chooses a number: the algorithm's file has fixed and checked them all before any data is read.
+
+use crate::noise::{FlipTable, Noise, SecretRng};
+use num_integer::Roots;
+use serde_json::{Value, json};
+
+/// Where a bit's plus side begins, and what happens on the border.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The paper's rule: plus above zero, minus below, a fair coin at zero.
+    CoinAtZero,
+    /// Ours: plus strictly above the public threshold `b` (in grid steps), minus at or below it.
+    Above(i64),
+}
+
+/// A perturbation with all its public integers.
+#[derive(Debug, Clone)]
+pub enum Perturbation {
+    /// `x~ = round(x / 2^shift), clipped, + n`.
+    Noise {
+        /// Fraction bits of the weights that are rounded away before the noise.
+        shift: u32,
+        /// Each coordinate is clipped to `[-c, c]`.
+        clip: Option<i64>,
+        /// The whole row is clipped to this Euclidean radius.
+        radius: Option<u64>,
+        /// The law of `n`.
+        noise: Noise,
+    },
+    /// The sign of `x + n`: post-processing of the noisy values.
+    NoisySign {
+        /// The law of `n`.
+        noise: Noise,
+    },
+    /// The side of `x`, flipped with a probability that depends on the level `L = ceil(|x|/B)`.
+    Flips {
+        /// `B_j`: how far one unit can move coordinate j (one entry: the same for all).
+        steps: Vec<u64>,
+        /// Flip probabilities by level.
+        table: FlipTable,
+        /// Which side zero is on.
+        side: Side,
+    },
+    /// Individual DP: only coordinates within `B_j` of zero are perturbed. Not private.
+    Individual {
+        /// `B_j`, as above.
+        steps: Vec<u64>,
+        /// How many coordinates one attribute enters at the most.
+        touched: usize,
+        /// How those coordinates are perturbed.
+        inner: IndividualNoise,
+    },
+}
+
+/// How the perturbed coordinates of an individual-DP release are randomised.
+#[derive(Debug, Clone)]
+pub enum IndividualNoise {
+    /// Gaussian noise of sigma for one coordinate, times the root of how many share it, then the sign (Algorithm 9).
+    Gaussian(Noise),
+    /// Randomized response, by how many coordinates share epsilon (Algorithm 11).
+    Flips(Vec<FlipTable>),
+}
+
+/// `round(x / 2^shift)` by floor(.. + 1/2): commutes with shifts, so it moves no more than its input, plus one.
+#[inline]
+pub(crate) fn round_shift(x: i64, shift: u32) -> i64 {
+    if shift == 0 { x } else { ((x >> (shift - 1)) + 1) >> 1 }
+}
+
+/// Scales the row into the ball of the given radius, in integers: any function into the ball will do.
+pub(crate) fn clip_to_radius(x: &mut [i64], radius: u64) {
+    let squared: u128 = x.iter().map(|&v| u128::from(v.unsigned_abs()).pow(2)).sum();
+    if squared > u128::from(radius).pow(2) {
+        let norm = squared.sqrt() + 1; // not below the norm, so the quotients stay inside
+        for v in x {
+            let scaled = (u128::from(v.unsigned_abs()) * u128::from(radius) / norm) as i64;
+            *v = v.signum() * scaled;
+        }
+    }
+}
+
+/// The sign of `x + sqrt(shared) n`, compared in squares so that no root is taken.
+fn noisy_sign(x: i64, shared: usize, noise: &Noise, rng: &mut SecretRng) -> bool {
+    let mut n = [0];
+    noise.add_to(&mut n, rng);
+    let (x, n) = (i128::from(x), i128::from(n[0]));
+    let noise_wins = n * n * shared as i128 > x * x;
+    if noise_wins { n > 0 } else { x > 0 }
+}
+
+/// Level and side of a projected value.
+#[inline]
+pub(crate) fn level(x: i64, steps: u64, side: Side) -> (bool, u64) {
+    match side {
+        Side::CoinAtZero => (x > 0, x.unsigned_abs().div_ceil(steps)),
+        Side::Above(b) => {
+            let above = x.saturating_sub(b);
+            // j = ceil((x-b)/B); level j on the plus side, 1-j on the minus side.
+            if above > 0 { (true, above.unsigned_abs().div_ceil(steps)) } else { (false, above.unsigned_abs() / steps + 1) }
+        }
+    }
+}
+
+impl Perturbation {
+    /// Perturbs the projected row in place. Bits come out as 0 and 1.
+    pub(crate) fn apply(&self, x: &mut [i64], rng: &mut SecretRng) {
+        match self {
+            Self::Noise { noise, .. } => {
+                self.prepare(x);
+                noise.add_to(x, rng);
+            }
+            Self::NoisySign { noise } => {
+                noise.add_to(x, rng);
+                x.iter_mut().for_each(|v| *v = i64::from(*v > 0));
+            }
+            Self::Flips { steps, table, side } => {
+                for (j, v) in x.iter_mut().enumerate() {
+                    let (plus, level) = level(*v, step(steps, j), *side);
+                    *v = i64::from(plus ^ table.flip(level, rng));
+                }
+            }
+            Self::Individual { steps, touched, inner } => {
+                // Algorithm 10: the noise indicator. The set A depends on the data, which is why this is not DP.
+                let near = |j: usize, v: i64| v.unsigned_abs() <= step(steps, j);
+                let size = x.iter().enumerate().filter(|&(j, &v)| near(j, v)).count();
+                let shared = size.min(*touched).max(1);
+                for (j, v) in x.iter_mut().enumerate() {
+                    let perturbed = near(j, *v);
+                    *v = i64::from(match inner {
+                        _ if !perturbed => *v > 0,
+                        IndividualNoise::Gaussian(noise) => noisy_sign(*v, shared, noise, rng),
+                        IndividualNoise::Flips(tables) => (*v > 0) ^ tables[shared - 1].flip(u64::from(*v != 0), rng),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The integers for the certificate.
+    pub fn describe(&self) -> Value {
+        match self {
+            Self::Noise { shift, clip, radius, noise } => json!({
+                "kind": "noise", "law": noise.parameters(), "fraction_bits_dropped": shift, "clip_steps": clip,
+                "radius_steps": radius,
+            }),
+            Self::NoisySign { noise } => json!({ "kind": "sign-of-noise", "law": noise.parameters() }),
+            Self::Flips { steps, table, side } => json!({
+                "kind": "flips", "law": table.parameters(), "steps": steps,
+                "zero": match side { Side::CoinAtZero => "fair-coin", Side::Above(_) => "minus" },
+                "threshold_steps": match side { Side::CoinAtZero => 0, Side::Above(b) => *b },
+            }),
+            Self::Individual { steps, touched, inner } => json!({
+                "kind": "individual", "steps": steps, "touched": touched,
+                "law": match inner {
+                    IndividualNoise::Gaussian(noise) => json!(noise.parameters()),
+                    IndividualNoise::Flips(tables) => json!(tables.iter().map(FlipTable::parameters).collect::<Vec<_>>()),
+                },
+            }),
+        }
+    }
+
+    /// The deterministic part: what the noise is added to, or the projected value itself.
+    pub(crate) fn prepare(&self, x: &mut [i64]) {
+        if let Self::Noise { shift, clip, radius, .. } = self {
+            x.iter_mut().for_each(|v| *v = round_shift(*v, *shift));
+            if let Some(c) = *clip {
+                x.iter_mut().for_each(|v| *v = (*v).clamp(-c, c));
+            }
+            if let Some(radius) = *radius {
+                clip_to_radius(x, radius);
+            }
+        }
+    }
+}
+
+/// `B_j`.
+#[inline]
+pub(crate) fn step(steps: &[u64], j: usize) -> u64 {
+    if steps.len() == 1 { steps[0] } else { steps[j] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_commutes_with_shifts() {
+        for x in -200..200 {
+            assert_eq!(round_shift(x + 16, 4), round_shift(x, 4) + 1);
+        }
+        assert_eq!([7, 8, 24, -8, -9].map(|x| round_shift(x, 4)), [0, 1, 2, 0, -1]);
+    }
+
+    #[test]
+    fn a_clipped_row_lies_in_the_ball() {
+        for row in [vec![3i64, 4], vec![1 << 40, -(1 << 41), 7], vec![0, 0], vec![-100, 100, 100, 100]] {
+            for radius in [0u64, 1, 4, 5, 1000] {
+                let mut x = row.clone();
+                clip_to_radius(&mut x, radius);
+                assert!(x.iter().map(|&v| i128::from(v).pow(2)).sum::<i128>() <= i128::from(radius).pow(2));
+                assert!(x.iter().zip(&row).all(|(a, b)| a.signum() * b.signum() >= 0));
+            }
+        }
+    }
+
+    #[test]
+    fn levels_of_neighbours_differ_by_at_most_one() {
+        for side in [Side::CoinAtZero, Side::Above(0), Side::Above(3)] {
+            for x in -60i64..60 {
+                for moved in x..=x + 7 {
+                    let ((plus, a), (moved_plus, b)) = (level(x, 7, side), level(moved, 7, side));
+                    // Across the border both must be at the level next to it, or at the coin.
+                    assert!(if plus == moved_plus { a.abs_diff(b) <= 1 } else { a <= 1 && b <= 1 }, "{side:?} {x} {moved}");
+                }
+            }
+        }
+        assert_eq!(level(0, 7, Side::Above(0)), (false, 1));
+        assert_eq!(level(0, 7, Side::CoinAtZero), (false, 0));
+        assert_eq!(level(7, 7, Side::CoinAtZero), (true, 1));
+        assert_eq!(level(8, 7, Side::CoinAtZero), (true, 2));
+    }
+}

@@ -1,0 +1,160 @@
+//! The claim as a value that travels with the output.
+
+use super::Unit;
+use crate::error::ParameterError;
+use num_rational::BigRational;
+use serde::{Deserialize, Serialize};
+
+/// A positive, finite privacy parameter, kept as the exact rational that the double is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Epsilon {
+    value: f64,
+    exact: BigRational,
+}
+
+impl Epsilon {
+    /// Largest epsilon that a request may name: beyond it the promise is empty (odds factor 1e130).
+    pub const LARGEST: f64 = 300.0;
+
+    /// Checks the domain.
+    pub fn new(value: f64) -> Result<Self, ParameterError> {
+        if !(value > 0.0 && value <= Self::LARGEST) {
+            return Err(ParameterError::invalid(format!(
+                "epsilon must be greater than 0 and at most {}, got {value}",
+                Self::LARGEST
+            )));
+        }
+        Ok(Self { value, exact: crate::exact::rational(value) })
+    }
+
+    /// The double.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// The same number as a rational.
+    pub fn exact(&self) -> &BigRational {
+        &self.exact
+    }
+}
+
+/// Checks `0 < delta < 1`.
+pub fn check_delta(delta: Option<f64>) -> Result<f64, ParameterError> {
+    match delta {
+        Some(delta) if delta > 0.0 && delta < 1.0 => Ok(delta),
+        Some(delta) => Err(ParameterError::invalid(format!("delta must lie strictly between 0 and 1, got {delta}"))),
+        None => Err(ParameterError::invalid(
+            "this mechanism needs --delta (for example 1e-6); dp-oporp-staircase and dp-oporp-laplace do not",
+        )),
+    }
+}
+
+/// Differential privacy that was checked on the integers that run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Guarantee {
+    /// `pure` or `approximate`.
+    pub notion: Notion,
+    /// What was asked for: an upper bound on the loss.
+    pub epsilon: f64,
+    /// 0 for a pure guarantee.
+    pub delta: f64,
+    /// The loss of the integer law itself, rounded up: at most `epsilon`.
+    pub checked_epsilon: f64,
+    /// Neighbours.
+    pub unit: Unit,
+    /// The most that the unit may move.
+    pub beta: f64,
+}
+
+/// Which inequality holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Notion {
+    /// `P[y|u] <= e^epsilon P[y|u']` for every output.
+    Pure,
+    /// The same up to `delta`.
+    Approximate,
+}
+
+impl Guarantee {
+    /// A pure guarantee.
+    pub fn pure(epsilon: f64, checked_epsilon: f64, unit: Unit, beta: f64) -> Self {
+        Self { notion: Notion::Pure, epsilon, delta: 0.0, checked_epsilon: checked_epsilon.min(epsilon), unit, beta }
+    }
+
+    /// An approximate guarantee.
+    pub fn approximate(epsilon: f64, delta: f64, unit: Unit, beta: f64) -> Self {
+        Self { notion: Notion::Approximate, epsilon, delta, checked_epsilon: epsilon, unit, beta }
+    }
+
+    /// The promise in one plain sentence.
+    pub fn sentence(&self) -> String {
+        let neighbours = self.unit.sentence(self.beta);
+        let odds = self.epsilon.exp();
+        let plus = match self.notion {
+            Notion::Pure => String::new(),
+            Notion::Approximate => format!(", but for a failure probability of {:e}", self.delta),
+        };
+        format!(
+            "For {neighbours}, nothing that is released is more than e^{} = {odds:.4} times as likely from one as from \
+             the other{plus}.",
+            self.epsilon
+        )
+    }
+}
+
+/// What the paper calls individual DP. It is NOT differential privacy and has no epsilon that a ledger could take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Individual {
+    /// The number that the paper's section 6 would print. No bound between neighbours goes with it.
+    pub nominal_epsilon: f64,
+    /// Likewise.
+    pub nominal_delta: f64,
+}
+
+impl Individual {
+    /// The sentence that every certificate of such a release carries.
+    pub const SENTENCE: &'static str = "bits whose sign no beta-neighbour can change are released exactly; the rest \
+        are randomised; no (epsilon, delta) bound holds between neighbouring inputs";
+}
+
+/// What a release may say of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Promise {
+    /// Differential privacy.
+    Private(Guarantee),
+    /// Individual DP: not private in the sense of this library.
+    NotPrivate(Individual),
+}
+
+impl Promise {
+    /// The guarantee, if there is one: only this can enter accounting.
+    pub fn guarantee(&self) -> Option<&Guarantee> {
+        match self {
+            Self::Private(guarantee) => Some(guarantee),
+            Self::NotPrivate(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_are_checked() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 301.0] {
+            assert!(Epsilon::new(bad).is_err(), "{bad}");
+        }
+        for bad in [Some(0.0), Some(1.0), Some(-0.1), Some(f64::NAN), None] {
+            assert!(check_delta(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(check_delta(Some(1e-6)), Ok(1e-6));
+    }
+
+    #[test]
+    fn individual_dp_has_no_guarantee() {
+        let promise = Promise::NotPrivate(Individual { nominal_epsilon: 0.1, nominal_delta: 0.0 });
+        assert!(promise.guarantee().is_none());
+    }
+}

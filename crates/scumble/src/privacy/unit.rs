@@ -1,0 +1,53 @@
+//! The unit of privacy: which two inputs the guarantee makes hard to tell apart.
+
+use crate::error::ParameterError;
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// What a neighbour of a row is. Always stated, never implied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// ONE coordinate differs, by at most beta (the paper's adjacency).
+    Attribute,
+    /// The sum of the absolute differences is at most beta.
+    L1,
+    /// The Euclidean distance is at most beta.
+    L2,
+    /// Any vector for any other.
+    Record,
+}
+
+impl Unit {
+    /// The neighbours in one plain phrase.
+    pub fn sentence(self, beta: f64) -> String {
+        match self {
+            Self::Attribute => format!("two rows that differ in ONE attribute, by at most beta = {beta}"),
+            Self::L1 => format!("two rows whose absolute differences add up to at most beta = {beta}"),
+            Self::L2 => format!("two rows whose Euclidean distance is at most beta = {beta}"),
+            Self::Record => "any two rows whatever (the whole record)".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Attribute => "attribute",
+            Self::L1 => "l1",
+            Self::L2 => "l2",
+            Self::Record => "record",
+        })
+    }
+}
+
+impl FromStr for Unit {
+    type Err = ParameterError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [Self::Attribute, Self::L1, Self::L2, Self::Record]
+            .into_iter()
+            .find(|unit| unit.to_string() == text)
+            .ok_or_else(|| ParameterError::invalid(format!("unknown unit '{text}': use attribute, l1, l2 or record")))
+    }
+}

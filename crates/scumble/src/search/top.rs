@@ -1,0 +1,72 @@
+//! The R best of many, ties to the lower row.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// A found row.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Hit {
+    /// Row of the release.
+    pub row: usize,
+    /// Its score.
+    pub score: f32,
+}
+
+impl Eq for Hit {}
+
+impl Ord for Hit {
+    /// The worst is the greatest, so that it stands on top of the heap.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then(self.row.cmp(&other.row))
+    }
+}
+
+impl PartialOrd for Hit {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Keeps the best `size` rows offered in row order.
+pub(crate) struct Top {
+    size: usize,
+    heap: BinaryHeap<Hit>,
+}
+
+impl Top {
+    pub fn new(size: usize) -> Self {
+        Self { size, heap: BinaryHeap::with_capacity(size.min(1 << 16) + 1) }
+    }
+
+    #[inline]
+    pub fn offer(&mut self, row: usize, score: f32) {
+        let hit = Hit { row, score };
+        if self.heap.len() < self.size {
+            self.heap.push(hit);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && hit < *worst
+        {
+            *worst = hit;
+        }
+    }
+
+    /// Best first.
+    pub fn into_hits(self) -> Vec<Hit> {
+        self.heap.into_sorted_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn best_first_and_ties_to_the_lower_row() {
+        let mut top = Top::new(3);
+        for (row, score) in [1.0, 3.0, 2.0, 3.0, 2.0, 0.0].into_iter().enumerate() {
+            top.offer(row, score);
+        }
+        let rows: Vec<_> = top.into_hits().iter().map(|hit| hit.row).collect();
+        assert_eq!(rows, [1, 3, 2]);
+    }
+}
