@@ -125,7 +125,9 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 fn pair(a: RowRef<'_>, b: RowRef<'_>) -> Result<(Law, Law, Vec<f64>, Vec<f64>), EstimateError> {
     a.release.certificate().same_projection(b.release.certificate())?;
     if std::ptr::eq(a.release, b.release) && a.row == b.row {
-        return Err(EstimateError::NotIdentifiable("a row with itself shares its noise; ask for its squared norm".into()));
+        return Err(EstimateError::NotIdentifiable(
+            "a row with itself shares its noise; ask for its squared norm".into(),
+        ));
     }
     Ok((Law::of(a.release)?, Law::of(b.release)?, a.values(), b.values()))
 }

@@ -42,7 +42,8 @@ mod tests {
 
     #[test]
     fn agrees_with_the_float_formula_and_errs_upward() {
-        for (k, epsilon0, epsilon) in [(1u64, 1.0, 0.5), (2, 1.0, 1.0), (8, 0.5, 2.0), (64, 0.1, 2.0), (512, 0.1, 20.0)] {
+        for (k, epsilon0, epsilon) in [(1u64, 1.0, 0.5), (2, 1.0, 1.0), (8, 0.5, 2.0), (64, 0.1, 2.0), (512, 0.1, 20.0)]
+        {
             let n = exp_ceil(&rational(epsilon0), 60).to_biguint().unwrap();
             let d = BigUint::one() << 60;
             let exact = composed_delta_upper(&n, &d, k, &rational(epsilon)).to_f64().unwrap();

@@ -3,9 +3,11 @@
 //! Every function encloses its value between two integers and either rounds in a stated direction or widens the
 //! precision until the answer is decided. Nothing here is private: the inputs are public parameters.
 
+mod compose;
 mod exp;
 mod normal;
 
+pub use compose::composed_delta_upper;
 pub use exp::{Exp, WorstRatio, at_most_exp, exp_ceil, exp_floor, ln_upper};
 pub use normal::{Normal, gaussian_delta_upper, normal_tail};
 

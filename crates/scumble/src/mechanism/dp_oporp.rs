@@ -25,7 +25,12 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
             };
             let noise = setup.optimal_gaussian(delta_2)?; // Algorithm 5, line 3: σ*
             let promise = Promise::Private(setup.approximate()?);
-            Ok(Parts { grid, projection, perturbation: Perturbation::Noise { shift: 0, clip: None, radius, noise }, promise })
+            Ok(Parts {
+                grid,
+                projection,
+                perturbation: Perturbation::Noise { shift: 0, clip: None, radius, noise },
+                promise,
+            })
         }
     }
 }

@@ -7,9 +7,9 @@
 //! between empty and positive bins.
 //! Holds for: one attribute moving by at most β. Not l1: eight touched bins cost 8ε.
 
-use super::{MechanismId, Parts};
 use super::parameters::{STEPS, Setup};
 use super::perturbation::{Perturbation, Side};
+use super::{MechanismId, Parts};
 use crate::error::ParameterError;
 use crate::noise::FlipTable;
 use crate::privacy::{Promise, Unit};

@@ -7,9 +7,9 @@
 //! both are unscaled. The coin at zero is the paper's.
 //! Holds for: attribute and l1 (every coordinate moves by at most B_j in either), every W.
 
-use super::{MechanismId, Parts};
 use super::parameters::{STEPS, Setup};
 use super::perturbation::{Perturbation, Side};
+use super::{MechanismId, Parts};
 use crate::calibration::composition::kov_epsilon0;
 use crate::error::ParameterError;
 use crate::exact;

@@ -9,9 +9,9 @@
 //! bound. Without δ, or with Rademacher W (whose normal approximation is no bound), N₊ = k: pure.
 //! Holds for: attribute; rows of norm at least m; data that do not depend on W.
 
+use super::Parts;
 use super::parameters::{STEPS, Setup, SignrpMode};
 use super::perturbation::{Perturbation, Side};
-use super::Parts;
 use crate::calibration::signs;
 use crate::error::ParameterError;
 use crate::exact;

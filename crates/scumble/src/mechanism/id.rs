@@ -135,7 +135,9 @@ impl MechanismId {
             }
             DpRpGOptB | SignDpRpGOptB | IdpSignrpG | IdpSignrpRr | Privcube | Signcap => ProjectionKind::Rademacher,
             DpOporp | DpOporpLaplace | DpOporpStaircase | DpOporpLattice | DpOporpZones | DpSignoporpRr
-            | DpSignoporpRrSmooth | DpSignoporpCeil | IdpSignoporpG | IdpSignoporpRr => ProjectionKind::Oporp { repeats },
+            | DpSignoporpRrSmooth | DpSignoporpCeil | IdpSignoporpG | IdpSignoporpRr => {
+                ProjectionKind::Oporp { repeats }
+            }
         }
     }
 

@@ -11,9 +11,9 @@ use super::parameters::{STEPS, Setup};
 use super::perturbation::{IndividualNoise, Perturbation};
 use super::{MechanismId, Parts};
 use crate::error::ParameterError;
-use num_bigint::BigInt;
 use crate::noise::FlipTable;
 use crate::privacy::{Individual, Promise, Unit};
+use num_bigint::BigInt;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
     let id = setup.parameters.mechanism;

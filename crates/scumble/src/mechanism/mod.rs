@@ -219,7 +219,8 @@ impl Mechanism {
         let mut assumptions = vec![
             "beta, range, norm, clip and every other parameter were chosen without looking at the private rows".into(),
             "every row belongs to a different person, or a person with several rows pays for each".into(),
-            "the noise comes from the operating system's entropy through a CSPRNG that the adversary cannot predict".into(),
+            "the noise comes from the operating system's entropy through a CSPRNG that the adversary cannot predict"
+                .into(),
         ];
         if self.norm_steps.is_some() {
             assumptions.push("every row, and every neighbour of it, has at least the promised norm".into());
@@ -242,7 +243,9 @@ impl Mechanism {
                 self.parameters.dim,
                 range.width()
             )),
-            Unit::L1 | Unit::L2 => list.push("changes of a row that are larger than beta in the stated distance".into()),
+            Unit::L1 | Unit::L2 => {
+                list.push("changes of a row that are larger than beta in the stated distance".into())
+            }
             Unit::Record => list.push("a person with several rows pays epsilon for each of them".into()),
         }
         list.push("a searcher's exact query".into());

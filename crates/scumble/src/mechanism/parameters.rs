@@ -110,7 +110,15 @@ mod seed_hex {
 impl Parameters {
     /// The parameters that every mechanism needs; the rest at their defaults, unit `attribute` (or `record` where the
     /// mechanism knows no other).
-    pub fn new(mechanism: MechanismId, dim: usize, k: usize, epsilon: f64, beta: f64, range: Range, seed: Seed) -> Self {
+    pub fn new(
+        mechanism: MechanismId,
+        dim: usize,
+        k: usize,
+        epsilon: f64,
+        beta: f64,
+        range: Range,
+        seed: Seed,
+    ) -> Self {
         Self {
             mechanism,
             dim,

@@ -98,7 +98,11 @@ pub(crate) fn level(x: i64, steps: u64, side: Side) -> (bool, u64) {
         Side::Above(b) => {
             let above = x.saturating_sub(b);
             // j = ceil((x-b)/B); level j on the plus side, 1-j on the minus side.
-            if above > 0 { (true, above.unsigned_abs().div_ceil(steps)) } else { (false, above.unsigned_abs() / steps + 1) }
+            if above > 0 {
+                (true, above.unsigned_abs().div_ceil(steps))
+            } else {
+                (false, above.unsigned_abs() / steps + 1)
+            }
         }
     }
 }
@@ -212,7 +216,10 @@ mod tests {
                 for moved in x..=x + 7 {
                     let ((plus, a), (moved_plus, b)) = (level(x, 7, side), level(moved, 7, side));
                     // Across the border both must be at the level next to it, or at the coin.
-                    assert!(if plus == moved_plus { a.abs_diff(b) <= 1 } else { a <= 1 && b <= 1 }, "{side:?} {x} {moved}");
+                    assert!(
+                        if plus == moved_plus { a.abs_diff(b) <= 1 } else { a <= 1 && b <= 1 },
+                        "{side:?} {x} {moved}"
+                    );
                 }
             }
         }

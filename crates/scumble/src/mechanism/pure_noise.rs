@@ -1,6 +1,10 @@
 //! Pure noise on a projection: discrete Laplace (any projection) and staircase (one touched bin a repetition).
 
-use super::{Parts, parameters::{STEPS, Setup}, perturbation::Perturbation};
+use super::{
+    Parts,
+    parameters::{STEPS, Setup},
+    perturbation::Perturbation,
+};
 use crate::calibration::{Ratio, staircase};
 use crate::error::ParameterError;
 use crate::noise::{Laplace, Noise, Staircase};
@@ -56,7 +60,9 @@ pub(crate) fn staircase(setup: &Setup<'_>, projection: Projection) -> Result<Par
 fn sketch_clip(setup: &Setup<'_>, projection: &Projection, grid: &Grid) -> Result<Option<i64>, ParameterError> {
     let Some(clip) = setup.parameters.sketch_clip else { return Ok(None) };
     if projection.is_dense_matrix() {
-        return Err(ParameterError::invalid("--sketch-clip is for OPORP and raw data, where one attribute enters one bin"));
+        return Err(ParameterError::invalid(
+            "--sketch-clip is for OPORP and raw data, where one attribute enters one bin",
+        ));
     }
     let steps = clip / (projection.sketch_unit() * grid.step());
     if !(clip > 0.0 && steps < 1e15) {

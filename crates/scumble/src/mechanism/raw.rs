@@ -5,8 +5,8 @@
 //! Departures: values outside the public range are clipped; the noise is an integer.
 //! Holds for: Gaussian: attribute, l1, l2, record (clipped to a radius). Laplace: attribute, l1. Staircase: attribute.
 
-use super::{MechanismId, Parts, parameters::Setup, perturbation::Perturbation};
 use super::pure_noise::{laplace, staircase};
+use super::{MechanismId, Parts, parameters::Setup, perturbation::Perturbation};
 use crate::error::ParameterError;
 use crate::privacy::{Promise, Unit};
 
@@ -25,7 +25,12 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
             };
             let noise = setup.optimal_gaussian(delta_2)?; // Theorem 3.5
             let promise = Promise::Private(setup.approximate()?);
-            Ok(Parts { grid, projection, perturbation: Perturbation::Noise { shift: 0, clip: None, radius, noise }, promise })
+            Ok(Parts {
+                grid,
+                projection,
+                perturbation: Perturbation::Noise { shift: 0, clip: None, radius, noise },
+                promise,
+            })
         }
     }
 }

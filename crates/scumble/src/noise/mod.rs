@@ -1,7 +1,7 @@
 //! Secret randomness and exact integer samplers. No floating point anywhere in this module.
 
 mod rng;
+mod stub; // names and signatures that the mechanisms call; each is replaced by its sampler's own file
 
 pub use rng::{NoEntropy, NoiseKey, SecretRng};
-mod stub;
-pub use stub::*;
+pub use stub::{FlipTable, Laplace, Noise, RoundedGaussian, Staircase};

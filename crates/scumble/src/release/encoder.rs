@@ -79,7 +79,8 @@ impl Encoder {
         if encoding.bytes_per_row(k) != statement.bytes_per_row || statement.divisor == 0 {
             return Err(ParameterError::invalid("the certificate's encoding does not fit its k"));
         }
-        let divisor = i64::try_from(statement.divisor).map_err(|_| ParameterError::invalid("encoding divisor too large"))?;
+        let divisor =
+            i64::try_from(statement.divisor).map_err(|_| ParameterError::invalid("encoding divisor too large"))?;
         Ok(Self { encoding, k, divisor, unit: statement.step / divisor as f64, values: statement.values.clone() })
     }
 
@@ -154,7 +155,8 @@ impl Encoder {
     /// Packs codes base `base`, the first of a byte most significant; a short last byte is filled with zeros.
     fn pack(&self, row: &[i64], out: &mut [u8], per_byte: usize, code: impl Fn(i64) -> u8, base: u16) {
         for (byte, chunk) in out.iter_mut().zip(row.chunks(per_byte)) {
-            let packed = (0..per_byte).fold(0u16, |packed, at| packed * base + chunk.get(at).map_or(0, |&x| code(x).into()));
+            let packed =
+                (0..per_byte).fold(0u16, |packed, at| packed * base + chunk.get(at).map_or(0, |&x| code(x).into()));
             *byte = packed as u8;
         }
     }

@@ -124,9 +124,11 @@ impl<'a> Worker<'a> {
         if let NoiseSource::Keyed(key) = &self.releaser.noise {
             self.rng = SecretRng::keyed(key, &[mechanism.id().as_str().as_bytes(), &id(i)]);
         }
-        mechanism
-            .release_row(u, &mut self.x, &mut self.rng)
-            .map_err(|kind| DataError { row: first_row + i as u64, column: None, kind })?;
+        mechanism.release_row(u, &mut self.x, &mut self.rng).map_err(|kind| DataError {
+            row: first_row + i as u64,
+            column: None,
+            kind,
+        })?;
         self.releaser.encoder.encode(&self.x, out);
         Ok(())
     }
