@@ -36,7 +36,7 @@ struct Parts {
 
 enum Matrix {
     Identity,
-    Dense(Dense),
+    Dense(Box<Dense>),
     Oporp(Oporp),
 }
 
@@ -59,7 +59,7 @@ impl Projection {
         if k == 0 || k > LARGEST_K {
             return Err(ParameterError::invalid(format!("k must be between 1 and 2^24, got {k}")));
         }
-        let dense = |law| Matrix::Dense(Dense::new(law, &seed, dim, k));
+        let dense = |law| Matrix::Dense(Box::new(Dense::new(law, &seed, dim, k)));
         let matrix = match kind {
             ProjectionKind::Identity if k != dim => {
                 return Err(ParameterError::invalid(format!(
@@ -72,7 +72,7 @@ impl Projection {
             ProjectionKind::Rademacher => dense(Law::Rademacher),
             ProjectionKind::VerySparse { s } => dense(Law::VerySparse { threshold: sparse_threshold(s)? }),
             ProjectionKind::Oporp { repeats } => {
-                if repeats == 0 || k % repeats != 0 {
+                if repeats == 0 || !k.is_multiple_of(repeats) {
                     return Err(ParameterError::invalid(format!("repeats must divide k = {k}, got {repeats}")));
                 }
                 if k / repeats > dim {

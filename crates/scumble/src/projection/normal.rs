@@ -17,7 +17,7 @@ pub(super) fn weight(bits: u64) -> i32 {
     let [c0, c1, c2, c3] = CUBICS[(octave << 3) as usize | (t >> 60 & 7) as usize].map(i64::from);
     let y = (t >> 28 & 0xffff_ffff) as i64;
     // |c| < 2^31 and y < 2^32: no product leaves 63 bits.
-    let z = c0 + ((c1 + ((c2 + ((c3 * y) >> 32)) * y >> 32)) * y >> 32);
+    let z = [c2, c1, c0].into_iter().fold(c3, |z, c| c + ((z * y) >> 32));
     let w = ((z + 1024) >> 11) as i32;
     if bits >> 63 == 1 { w } else { -w }
 }

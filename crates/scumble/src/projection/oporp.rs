@@ -1,8 +1,9 @@
 //! OPORP: one permutation of the attributes, bins of consecutive positions, one random sign an attribute.
 //!
-//! [LL23] Algorithm 4 with sums as they are (no 1/sqrt factor). The permutation is a Feistel network on bits with cycle
-//! walking, so that the bin of one attribute costs the same for p = 10 and p = 2^32. Departures: k need not divide p (the
-//! first `p mod k` bins have one position more); t repetitions are t independent OPORPs of k/t bins side by side.
+//! Algorithm 4 of the paper with sums as they are (no 1/sqrt factor). The permutation is a Feistel network on bits
+//! with cycle walking, so that the bin of one attribute costs the same for p = 10 and p = 2^32. Departures: k need
+//! not divide p (the first `p mod k` bins have one position more); t repetitions are t independent OPORPs of k/t
+//! bins side by side.
 
 use super::Seed;
 use super::cache::Cache;
