@@ -224,7 +224,7 @@ impl Projection {
         match &self.0.matrix {
             Matrix::Identity => 1.0,
             Matrix::Dense(dense) => dense.operator_norm_upper(),
-            // Rows of one repetition with a common bin are parallel unit vectors: its norm is the root of the largest bin.
+            // Rows of a common bin are parallel unit vectors: the norm of a repetition is the root of its largest bin.
             Matrix::Oporp(oporp) => sqrt_upper(oporp.repeats() as u64 * oporp.largest_bin()),
         }
     }
@@ -240,7 +240,7 @@ impl Projection {
 
     /// `E[w^4]` of the law normalised to `E[w^2] = 1`.
     ///
-    /// The variance of an inner product holds `c (AB + g^2 + (E[w^4] - 3) sum u_i^2 v_i^2)`: -2 for signs, 0 for Gaussian.
+    /// The variance of an inner product holds `c (AB + g^2 + (E[w^4] - 3) sum u_i^2 v_i^2)`: -2 for signs, 0 for normals.
     pub fn fourth_moment(&self) -> f64 {
         match &self.0.matrix {
             Matrix::Identity | Matrix::Oporp(_) => 1.0,

@@ -2,7 +2,7 @@
 //!
 //! `|W|^2` is the largest eigenvalue of `G = W^T W`. If Cholesky's method runs to its end on `lambda I - G` in floating
 //! point, that matrix is positive semidefinite up to the rounding errors, so `lambda + slack >= |W|^2`. The errors are
-//! bounded a priori (Higham 2002, Theorem 10.3, `|D| <= gamma_(k+1) |R|^T |R|`, and `gamma_(p+1)` for the sums in G), with
+//! bounded a priori (Higham 2002, Theorem 10.3: `|D| <= gamma_(k+1) |R|^T |R|`; `gamma_(p+1)` for the sums in G), with
 //! `gamma_n` about `n 2^-53`; sums in any order and fused operations stay within them.
 
 use super::dense::Dense;
