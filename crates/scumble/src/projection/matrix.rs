@@ -240,7 +240,7 @@ impl Projection {
 
     /// `E[w^4]` of the law normalised to `E[w^2] = 1`.
     ///
-    /// The variance of an inner product holds `c (AB + g^2 + (E[w^4] - 3) sum u_i^2 v_i^2)`: -2 for signs, 0 for normals.
+    /// The variance of an inner product holds `c (AB + g^2 + (E[w^4] - 3) sum u_i^2 v_i^2)`, -2 for signs.
     pub fn fourth_moment(&self) -> f64 {
         match &self.0.matrix {
             Matrix::Identity | Matrix::Oporp(_) => 1.0,
