@@ -3,6 +3,7 @@
 pub mod calibration;
 pub mod error;
 pub mod estimate;
+pub mod evaluate;
 pub mod exact;
 pub mod io;
 pub mod mechanism;
