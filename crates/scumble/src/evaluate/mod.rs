@@ -2,8 +2,12 @@
 //! so nothing it prints is private: run it where the data may be seen.
 
 mod features;
+pub mod plot;
 mod random;
+pub mod report;
 pub mod retrieval;
 pub mod svm;
 
 pub use features::Features;
+pub use plot::{Axis, Figure, Panel, Point, Series, Stroke};
+pub use report::{Cell, Page, Table};
