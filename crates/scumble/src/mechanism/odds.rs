@@ -1,0 +1,55 @@
+//! The odds `E <= e^epsilon` of the whole-record mechanisms, as an integer over 2^64.
+
+use crate::error::ParameterError;
+use crate::exact::{WorstRatio, at_most_exp, exp_floor};
+use num_bigint::BigUint;
+use num_rational::BigRational;
+use num_traits::{One, Signed, ToPrimitive};
+
+/// `E = numer / 2^64`, the largest such fraction not above e^epsilon: rounding down is toward more noise.
+#[derive(Debug, Clone)]
+pub(crate) struct Odds {
+    /// Numerator, above the denominator.
+    pub numer: BigUint,
+}
+
+impl Odds {
+    /// Rounds e^epsilon down.
+    pub fn new(epsilon: &BigRational) -> Result<Self, ParameterError> {
+        if !epsilon.is_positive() || *epsilon > BigRational::from_integer(500.into()) {
+            return Err(ParameterError::invalid("epsilon must be above 0 and at most 500 for unit record"));
+        }
+        let numer = exp_floor(epsilon, 64).to_biguint().expect("positive");
+        if numer <= Self::denom() {
+            return Err(ParameterError::invalid("epsilon is too small: e^epsilon rounds to 1"));
+        }
+        assert!(at_most_exp(&numer, &Self::denom(), epsilon), "rounded down");
+        Ok(Self { numer })
+    }
+
+    /// 2^64.
+    pub fn denom() -> BigUint {
+        BigUint::one() << 64
+    }
+
+    /// `(E - 1) 2^64`.
+    pub fn excess(&self) -> BigUint {
+        &self.numer - Self::denom()
+    }
+
+    /// The worst ratio of two records' probabilities.
+    pub fn worst_ratio(&self) -> WorstRatio {
+        WorstRatio { num: self.numer.clone(), den: Self::denom(), power: 1 }
+    }
+
+    /// How often a member of a cap of `cap` vertices out of 2^k is drawn by weight `E - 1`, beside all by weight 1.
+    pub fn share(&self, cap: &BigUint, k: usize) -> f64 {
+        let cap = self.excess() * cap;
+        ratio(&cap, &(&cap + (Self::denom() << k)))
+    }
+}
+
+/// The value of a ratio of public integers.
+pub(crate) fn ratio(num: &BigUint, den: &BigUint) -> f64 {
+    BigRational::new_raw(num.clone().into(), den.clone().into()).to_f64().expect("a ratio has a value")
+}
