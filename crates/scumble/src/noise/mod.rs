@@ -1,10 +1,24 @@
 //! Secret randomness and exact integer samplers. No floating point anywhere in this module.
+//!
+//! Each law is fixed by integers, realised exactly (a draw that ties with a stored threshold is extended by fresh words
+//! until it is decided), and rounded toward more noise. Each can show its own inequality in exact arithmetic:
+//! [`Noise::check`] for the pure laws, [`FlipTable::check`] for sign bits, [`RoundedGaussian::distance`] for delta.
 
 mod choice;
+mod coin;
+mod gaussian;
+mod geometric;
+mod laplace;
+mod law;
 mod rng;
-mod stub; // names and signatures that the mechanisms call; each is replaced by its sampler's own file
+mod staircase;
 mod wide;
+mod words;
 
 pub use choice::Choice;
+pub use coin::{Coin, FlipParameters, FlipTable};
+pub use gaussian::RoundedGaussian;
+pub use laplace::Laplace;
+pub use law::{Noise, NoiseParameters};
 pub use rng::{NoEntropy, NoiseKey, SecretRng};
-pub use stub::{FlipTable, Laplace, Noise, RoundedGaussian, Staircase};
+pub use staircase::Staircase;

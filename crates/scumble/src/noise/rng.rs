@@ -6,6 +6,7 @@
 //!
 //! [`Seed`]: crate::projection::Seed
 
+use super::words::Words;
 use aes::cipher::{KeyIvInit, StreamCipher};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -156,15 +157,7 @@ impl SecretRng {
     /// A uniform integer below `bound`, exactly: a rejected draw is drawn again.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "an empty set has no member");
-        // Lemire's method: the low half of the product says whether the draw falls into the uneven part.
-        let uneven = bound.wrapping_neg() % bound;
-        loop {
-            let product = u128::from(self.next_u64()) * u128::from(bound);
-            if product as u64 >= uneven {
-                return (product >> 64) as u64;
-            }
-        }
+        Words::below(self, bound)
     }
 }
 
