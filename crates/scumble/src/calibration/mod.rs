@@ -6,6 +6,7 @@
 //! integers that run is checked again where the mechanism is made.
 
 pub mod composition;
+pub mod forecast;
 pub mod gaussian;
 pub mod laplace;
 mod numeric;
