@@ -205,6 +205,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::approx_constant)] // digits of a table
     fn the_table_of_standard_deviations() {
         for (epsilon, table) in [
             (0.1, [36.305, 14.142, 14.139]),
