@@ -160,25 +160,30 @@ pub fn at_most_exp(num: &BigUint, den: &BigUint, epsilon: &BigRational) -> bool 
 /// # Panics
 /// If either is zero.
 pub fn ln_upper(num: &BigUint, den: &BigUint) -> f64 {
+    smallest_double(ln(num, den), |y| at_most_exp(num, den, y))
+}
+
+/// ln(num / den), a few units off.
+fn ln(num: &BigUint, den: &BigUint) -> f64 {
     assert!(!num.is_zero() && !den.is_zero(), "the logarithm needs a positive ratio");
-    if num == den {
-        return 0.0;
-    }
     let octaves = num.bits() as i64 - den.bits() as i64;
-    let mut y = if octaves.abs() <= 1 {
+    if octaves.abs() <= 1 {
         let excess = BigRational::new(BigInt::from(num.clone()) - BigInt::from(den.clone()), den.clone().into());
-        libm::log1p(excess.to_f64().expect("between -1 and 3"))
-    } else {
-        let (num, den) =
-            if octaves > 0 { (num.clone(), den << octaves as u64) } else { (num << -octaves as u64, den.clone()) };
-        let rest = BigRational::new(num.into(), den.into()).to_f64().expect("between 1/2 and 2");
-        octaves as f64 * std::f64::consts::LN_2 + libm::log(rest)
-    };
-    // The estimate is a few units off; the exact comparison settles it, in the same way on every machine.
-    while at_most_exp(num, den, &super::rational(y)) {
+        return libm::log1p(excess.to_f64().expect("between -1 and 3"));
+    }
+    let (num, den) =
+        if octaves > 0 { (num.clone(), den << octaves as u64) } else { (num << -octaves as u64, den.clone()) };
+    let rest = BigRational::new(num.into(), den.into()).to_f64().expect("between 1/2 and 2");
+    octaves as f64 * std::f64::consts::LN_2 + libm::log(rest)
+}
+
+/// The smallest double for which a rising condition holds, near the estimate: the same on every machine.
+fn smallest_double(estimate: f64, holds: impl Fn(&BigRational) -> bool) -> f64 {
+    let mut y = estimate;
+    while holds(&super::rational(y)) && holds(&super::rational(y.next_down())) {
         y = y.next_down();
     }
-    while !at_most_exp(num, den, &super::rational(y)) {
+    while !holds(&super::rational(y)) {
         y = y.next_up();
     }
     y
@@ -191,24 +196,25 @@ pub struct WorstRatio {
     pub num: BigUint,
     /// Denominator of the base.
     pub den: BigUint,
-    /// How often the base is multiplied with itself.
+    /// How often the base is multiplied with itself, at least once.
     pub power: u64,
 }
 
 impl WorstRatio {
+    /// The ratio of this many independent repetitions.
+    pub fn repeated(self, times: u64) -> Self {
+        Self { power: self.power * times, ..self }
+    }
+
     /// Is the ratio at most e^epsilon? Decided exactly.
     pub fn at_most_exp(&self, epsilon: &BigRational) -> bool {
         at_most_exp(&self.num, &self.den, &(epsilon / BigInt::from(self.power)))
     }
 
-    /// The checked epsilon: a double not below the ratio's logarithm, for a certificate.
+    /// The checked epsilon: the smallest double that is not below the ratio's logarithm, for a certificate. It never
+    /// exceeds a double at which [`WorstRatio::at_most_exp`] holds.
     pub fn epsilon(&self) -> f64 {
-        let base = ln_upper(&self.num, &self.den);
-        if self.power == 1 || base == 0.0 {
-            return base;
-        }
-        // The cast and the product err by half a unit each.
-        (base * self.power as f64).next_up().next_up()
+        smallest_double(ln(&self.num, &self.den) * self.power as f64, |y| self.at_most_exp(y))
     }
 }
 
@@ -298,7 +304,8 @@ mod tests {
         let worst = WorstRatio { num: big(1001), den: big(1000), power: 1000 };
         let epsilon = worst.epsilon();
         assert!(worst.at_most_exp(&rational(epsilon)));
-        assert!(!worst.at_most_exp(&rational(epsilon * (1.0 - 1e-15))));
+        assert!(!worst.at_most_exp(&rational(epsilon.next_down())));
+        assert_eq!(WorstRatio { power: 10, ..worst }.repeated(100).epsilon(), epsilon);
         assert!((epsilon - 1000.0 * 0.000_999_500_333_083_533_2).abs() < 1e-12);
     }
 }

@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn oracle(name: &str) -> Vec<Value> {
-        let path = format!("{}/../../../shared/oracle/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/tests/oracle/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let json: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         json["rows"].as_array().unwrap().clone()
     }

@@ -33,6 +33,6 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
             (FlipTable::ceil_rule(&each)?, Side::Above(threshold))
         }
     };
-    let promise = Promise::Private(setup.pure(table.worst_ratio().epsilon() * setup.parameters.repeats as f64));
+    let promise = Promise::Private(setup.pure(table.worst_ratio().repeated(setup.parameters.repeats as u64).epsilon()));
     Ok(Parts { grid, projection, perturbation: Perturbation::Flips { steps: vec![b_steps], table, side }, promise })
 }

@@ -38,7 +38,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
                 MechanismId::DpSignrpCeil => FlipTable::ceil_rule(&each)?,
                 _ => FlipTable::smooth(&each)?,
             };
-            let checked = table.worst_ratio().epsilon() * k as f64; // basic composition over k bits
+            let checked = table.worst_ratio().repeated(k as u64).epsilon(); // basic composition over k bits
             (table, setup.pure(checked))
         }
     };

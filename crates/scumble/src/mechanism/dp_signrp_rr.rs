@@ -30,7 +30,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
             // N₊ = k: every sign may change, whatever W and the data are.
             let each = setup.epsilon.exact() / num_bigint::BigInt::from(k);
             let table = FlipTable::randomized_response(&each)?;
-            let checked = table.worst_ratio().epsilon() * k as f64;
+            let checked = table.worst_ratio().repeated(k as u64).epsilon();
             (table, setup.pure(checked))
         }
         (Some(_), _) if projection.kind() != ProjectionKind::Gaussian => {

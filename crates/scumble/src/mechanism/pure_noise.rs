@@ -51,7 +51,9 @@ pub(crate) fn staircase(setup: &Setup<'_>, projection: Projection) -> Result<Par
     let sensitivity = clip.map_or(moved, |c| moved.min(2 * c as u64));
     let each = setup.epsilon.exact() / num_bigint::BigInt::from(setup.parameters.repeats);
     let noise = Staircase::least_variance(sensitivity, &each)?; // checks P(n)/P(n+m) ≤ e^{ε/t}, |m| ≤ B
-    let promise = Promise::Private(setup.pure(noise.worst_ratio(sensitivity).epsilon() * t));
+    let promise = Promise::Private(
+        setup.pure(noise.worst_ratio(sensitivity).repeated(setup.parameters.repeats as u64).epsilon()),
+    );
     let perturbation = Perturbation::Noise { shift: 0, clip, radius: None, noise: Noise::Staircase(noise) };
     Ok(Parts { grid, projection, perturbation, promise })
 }

@@ -13,6 +13,7 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 const HALF: u64 = 1 << 63;
 const WHOLE: u128 = 1 << 64;
@@ -48,9 +49,15 @@ impl Coin {
 }
 
 /// The chance to flip a sign bit, by level: thresholds over 2^64, constant after the last.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct FlipTable {
     thresholds: Vec<u64>,
+}
+
+impl fmt::Debug for FlipTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FlipTable({} levels)", self.thresholds.len())
+    }
 }
 
 /// A flip table in a certificate. The whole table follows from its rule and epsilon; the digest says that it did.

@@ -40,8 +40,8 @@ impl RoundedGaussian {
                 "sigma must lie between 1/16 and 2^17 grid steps; choose another grid",
             ));
         }
-        if !(64..=1024).contains(&precision_bits) {
-            return Err(ParameterError::invalid("the Gaussian table needs 64 to 1024 bits"));
+        if !(64..=512).contains(&precision_bits) {
+            return Err(ParameterError::invalid("the Gaussian table needs 64 to 512 bits"));
         }
         let words = precision_bits.div_ceil(64);
         let mut table = vec![Vec::new(); words as usize];
@@ -162,7 +162,8 @@ fn tails(sigma: &BigRational, bits: u32) -> Vec<BigUint> {
 
 /// The terms phi^(j)(c) tau^(j+1) / (j+1)! over 2^width, for steps t = (m / 2^s) tau with m < 2^s, tau <= 1/8.
 struct Taylor {
-    terms: Vec<BigInt>,
+    /// Two's complement, lowest word first, with a word to spare for a product by m.
+    terms: Vec<Vec<u64>>,
 }
 
 impl Taylor {
@@ -182,17 +183,44 @@ impl Taylor {
             terms.push(next);
         }
         assert!(error_bound(c, count) < 1 << GUARD, "the table's error stays below one unit");
-        Self { terms }
+        let words = width as usize / 64 + 2;
+        Self { terms: terms.iter().map(|term| twos_complement(term, words)).collect() }
     }
 
-    /// Q(c) - Q(c + (m / 2^s) tau), by Horner's rule.
+    /// Q(c) - Q(c + (m / 2^s) tau), by Horner's rule: sum = floor((sum + term) m / 2^s), for s in 1..64.
     fn fall(&self, m: u64, s: u32) -> BigInt {
-        let mut sum = BigInt::zero();
+        let mut sum = vec![0; self.terms[0].len()];
+        let top = sum.len() - 1;
         for term in self.terms.iter().rev() {
-            sum = ((sum + term) * m) >> s;
+            let (mut plus, mut times) = (false, 0);
+            for (word, &other) in sum.iter_mut().zip(term) {
+                let added;
+                (added, plus) = carrying_add(*word, other, plus);
+                let product = u128::from(added) * u128::from(m) + times;
+                (*word, times) = (product as u64, product >> 64);
+            }
+            for i in 0..top {
+                sum[i] = sum[i] >> s | sum[i + 1] << (64 - s);
+            }
+            sum[top] = ((sum[top] as i64) >> s) as u64;
         }
-        sum
+        let bytes: Vec<u8> = sum.iter().flat_map(|word| word.to_le_bytes()).collect();
+        BigInt::from_signed_bytes_le(&bytes)
     }
+}
+
+fn carrying_add(a: u64, b: u64, carry: bool) -> (u64, bool) {
+    let (sum, first) = a.overflowing_add(b);
+    let (sum, second) = sum.overflowing_add(carry.into());
+    (sum, first || second)
+}
+
+/// The number in `words` words, lowest first.
+fn twos_complement(n: &BigInt, words: usize) -> Vec<u64> {
+    let wrapped = if n.is_negative() { (BigInt::one() << (64 * words)) + n } else { n.clone() };
+    let mut digits = wrapped.magnitude().to_u64_digits();
+    digits.resize(words, 0);
+    digits
 }
 
 /// Terms after which the rest is below one unit. By Cramér's inequality |phi^(j)| < sqrt(j!) / 2, so the rest after
@@ -251,6 +279,23 @@ mod tests {
                 let tail = law.tail(n) << 8u32;
                 assert!(&tail - 512 <= low && high <= tail + 512, "sigma {sigma}, n {n}");
             }
+        }
+    }
+
+    /// Horner's rule on words equals Horner's rule on big integers, for terms of either sign.
+    #[test]
+    fn horner_on_words_equals_horner_on_integers() {
+        let (c, tau) = (rational(7, 3), rational(1, 9));
+        let series = Taylor::new(&Normal::new(160), &c, &tau, 160);
+        let words = series.terms[0].len();
+        let signed = |term: &Vec<u64>| {
+            let n = term.iter().rev().fold(BigInt::zero(), |sum, &word| (sum << 64u32) + word);
+            if term[words - 1] >> 63 == 1 { n - (BigInt::one() << (64 * words)) } else { n }
+        };
+        assert!(series.terms.iter().any(|term| signed(term).is_negative()));
+        for m in [1, 5, 100, 255] {
+            let plain = series.terms.iter().rev().fold(BigInt::zero(), |sum, term| ((sum + signed(term)) * m) >> 8u32);
+            assert_eq!(series.fall(m, 8), plain);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::exact::exp_ceil;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive};
+use std::fmt;
 
 const BASE: u64 = 64;
 
@@ -17,7 +18,7 @@ const BASE: u64 = 64;
 const LARGEST_RATIO: u64 = u64::MAX - (1 << 24) + 1;
 
 /// A geometric law with an exact rational ratio.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Geometric {
     ratio: u64, // R
     digits: Vec<Digit>,
@@ -26,17 +27,23 @@ pub(super) struct Geometric {
 }
 
 /// Digit j: worth `step` = 64^j, with the first words of P(digit >= d), d = 1..64.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Digit {
     step: u64,
     first: Vec<u64>,
 }
 
 /// P(n >= step) = a^step, with its first word.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Reach {
     step: u64,
     first: [u64; 1],
+}
+
+impl fmt::Debug for Geometric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Geometric({} / 2^64)", self.ratio)
+    }
 }
 
 impl Geometric {
@@ -137,8 +144,8 @@ fn power(ratio: u64, exponent: u64, width: u64) -> Fixed {
 
 /// Word `level` of the binary expansion of P(digit >= d) = (a^(step d) - a^(step 64)) / (1 - a^(step 64)).
 ///
-/// The fraction is never a multiple of a power of 2^-1 (its reduced denominator keeps the odd factor of
-/// 2^(64·64 step) - R^(64 step)), so widening the enclosure always decides the word.
+/// The fraction's reduced denominator keeps an odd factor of 2^(64·64 step) - R^(64 step), so its expansion never ends
+/// and widening the enclosure always decides the word.
 fn digit_word(ratio: u64, step: u64, d: u64, level: usize) -> u64 {
     widen_until_decided(level, |width| {
         let (reached, whole) = (power(ratio, step * d, width), power(ratio, step * BASE, width));

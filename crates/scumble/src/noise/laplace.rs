@@ -41,11 +41,11 @@ impl Laplace {
         WorstRatio { num: BigUint::one() << 64u32, den: self.ratio().into(), power: sensitivity }
     }
 
-    /// P(n).
+    /// P(n) = (u - r) r^|n| / ((u + r) u^|n|) with a = r / u in lowest terms, which leaves nothing to cancel.
     pub fn weight(&self, n: i64) -> BigRational {
-        let a = self.a();
-        let one = BigRational::one();
-        (&one - &a) / (one + &a) * Pow::pow(a, n.unsigned_abs())
+        let (r, u) = self.a().into_raw();
+        let (num, den) = (&u - &r, &u + &r);
+        BigRational::new_raw(num * Pow::pow(r, n.unsigned_abs()), den * Pow::pow(u, n.unsigned_abs()))
     }
 
     /// E n^2 = 2a / (1 - a)^2.

@@ -1,5 +1,6 @@
 //! One noise law among those that a mechanism may add, as integers that a certificate can carry.
 
+use super::geometric::positive;
 use super::rng::SecretRng;
 use super::{Laplace, RoundedGaussian, Staircase};
 use crate::error::ParameterError;
@@ -175,6 +176,7 @@ impl Noise {
 
     /// Shows in exact integers that the law is epsilon-DP at this sensitivity (grid steps), or refuses.
     pub fn check(&self, sensitivity: u64, epsilon: &BigRational) -> Result<(), ParameterError> {
+        positive(sensitivity, epsilon)?;
         let Some(worst) = self.worst_ratio(sensitivity) else {
             return Err(ParameterError::not_private(
                 "Gaussian noise has no pure guarantee",
@@ -252,6 +254,7 @@ mod tests {
             assert!(law.check(64, &rational(999, 1000)).is_err_and(|e| e.is_refusal()));
         }
         assert!(gaussian.check(64, &one).is_err_and(|e| e.is_refusal()));
+        assert!(laplace.check(0, &one).is_err() && laplace.check(64, &-one).is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod io_read;
 mod io_support;
+mod noise;
 mod oracle;
 mod projection;
 mod projection_laws;

@@ -13,7 +13,7 @@ fn critical(df: usize) -> f64 {
 }
 
 /// Pearson's statistic over the critical value: above 1 is a rejection. Cells of probability 0 must stay empty.
-fn chi_square(counts: &[u64], probabilities: &[f64]) -> f64 {
+pub fn chi_square(counts: &[u64], probabilities: &[f64]) -> f64 {
     let total = counts.iter().sum::<u64>() as f64;
     let mut statistic = 0.0;
     let mut cells = 0;
