@@ -200,7 +200,7 @@ impl Taylor {
                 (*word, times) = (product as u64, product >> 64);
             }
             for i in 0..top {
-                sum[i] = sum[i] >> s | sum[i + 1] << (64 - s);
+                sum[i] = (sum[i] >> s) | (sum[i + 1] << (64 - s));
             }
             sum[top] = ((sum[top] as i64) >> s) as u64;
         }

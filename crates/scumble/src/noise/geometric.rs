@@ -246,18 +246,11 @@ mod tests {
         for ratio in [1u64 << 63, 0xFC00_0000_0000_1234] {
             let (a, unit) = (BigUint::from(ratio), BigUint::one() << 64u32);
             for d in 0..BASE {
-                let upper = if d == 0 {
-                    {
-                        let (_, den) = digit_fraction(ratio, 1, 1);
-                        (den.clone(), den)
-                    }
-                } else {
-                    digit_fraction(ratio, 1, d)
-                };
-                let lower = if d + 1 == BASE { BigUint::ZERO } else { digit_fraction(ratio, 1, d + 1).0 };
+                let (upper, den) = digit_fraction(ratio, 1, d);
+                let (lower, _) = digit_fraction(ratio, 1, d + 1);
                 // P(digit = d) (1 - a^64) = (1 - a) a^d, with both sides over 2^(64·65) den
-                let left = (&upper.0 - lower) * (unit.pow(64) - a.pow(64)) * unit.pow(d as u32 + 1);
-                let right = (&unit - &a) * a.pow(d as u32) * &upper.1 * unit.pow(64);
+                let left = (upper - lower) * (unit.pow(64) - a.pow(64)) * unit.pow(d as u32 + 1);
+                let right = (&unit - &a) * a.pow(d as u32) * den * unit.pow(64);
                 assert_eq!(left, right, "{d}");
             }
         }
