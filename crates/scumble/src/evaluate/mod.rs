@@ -7,6 +7,7 @@ mod random;
 pub mod report;
 pub mod retrieval;
 pub mod svm;
+pub mod theory;
 
 pub use features::Features;
 pub use plot::{Axis, Figure, Panel, Point, Series, Stroke};

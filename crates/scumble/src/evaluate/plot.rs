@@ -134,8 +134,8 @@ impl Series {
 /// Colours that stay apart for colour-blind readers and in grey print (after Okabe and Ito), strongest first.
 const PALETTE: [&str; 8] = ["#0067a5", "#d1495b", "#00876c", "#e08a00", "#7b4fa3", "#4aa8d8", "#8a5a2b", "#5b6470"];
 
-const WIDTH: f64 = 420.0;
-const HEIGHT: f64 = 300.0;
+const WIDTH: f64 = 380.0;
+const HEIGHT: f64 = 285.0;
 const LEFT: f64 = 54.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 34.0;
@@ -146,24 +146,20 @@ impl Figure {
     /// The figure as HTML: panels in a grid that folds on narrow screens, one legend under them.
     pub fn to_html(&self) -> Markup {
         let names = self.names();
+        // Panels that show different things get their own legends.
+        let shared = self.panels.iter().any(|panel| names.iter().all(|look| panel.shows(look)));
         html! {
             figure id=(self.id) class=(if self.panels.len() == 1 { "single" } else { "many" }) {
                 @if !self.title.is_empty() { h3 { (self.title) } }
                 div class="panels" {
-                    @for panel in &self.panels { div class="panel" { (PreEscaped(panel.svg(&names))) } }
-                }
-                @if names.len() > 1 {
-                    ul class="legend" {
-                        @for entry in &names {
-                            li {
-                                svg viewBox="0 0 34 12" width="34" height="12" aria-hidden="true" {
-                                    (PreEscaped(entry.swatch()))
-                                }
-                                span { (entry.name) }
-                            }
+                    @for panel in &self.panels {
+                        div class="panel" {
+                            (PreEscaped(panel.svg(&names)))
+                            @if !shared { (legend(names.iter().filter(|look| panel.shows(look)))) }
                         }
                     }
                 }
+                @if shared && names.len() > 1 { (legend(names.iter())) }
                 @if !self.caption.is_empty() { figcaption { (self.caption) } }
             }
         }
@@ -211,6 +207,19 @@ impl Figure {
             }
         }
         names
+    }
+}
+
+fn legend<'a>(names: impl Iterator<Item = &'a Look>) -> Markup {
+    html! {
+        ul class="legend" {
+            @for look in names {
+                li {
+                    svg viewBox="0 0 34 12" width="34" height="12" aria-hidden="true" { (PreEscaped(look.swatch())) }
+                    span { (look.name) }
+                }
+            }
+        }
     }
 }
 
@@ -273,6 +282,10 @@ impl Panel {
             escape(&self.alt()),
             self.body(names)
         )
+    }
+
+    fn shows(&self, look: &Look) -> bool {
+        self.series.iter().any(|series| series.name == look.name)
     }
 
     /// The chart in words, for those who do not see it.

@@ -236,7 +236,7 @@ const STYLE: &str = "
 :root{--ink:#161b22;--soft:#4d5866;--line:#dfe4ea;--wash:#f5f7f9;--accent:#0067a5}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
-body{margin:0 auto;max-width:66rem;padding:clamp(1.25rem,4vw,3.5rem) clamp(1rem,4vw,2.5rem);color:var(--ink);
+body{margin:0 auto;max-width:71rem;padding:clamp(1.25rem,4vw,3.5rem) clamp(1rem,4vw,2.5rem);color:var(--ink);
 background:#fff;font:1rem/1.6 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}
 .brand{margin:0 0 .75rem;font-size:.8rem;font-weight:700;letter-spacing:.16em;text-transform:uppercase;
 color:var(--accent)}
@@ -247,7 +247,7 @@ h3{margin:0 0 .6rem;font-size:1.05rem;line-height:1.35}
 p{max-width:46rem}
 .subtitle{margin:.5rem 0 0;color:var(--soft)}
 .lead{margin:1.6rem 0 0;max-width:44rem;font-size:clamp(1.15rem,2.6vw,1.4rem);line-height:1.5;text-wrap:pretty}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,11rem),1fr));gap:1px;margin:2rem 0 0;
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,9.5rem),1fr));gap:1px;margin:2rem 0 0;
 background:var(--line);border:1px solid var(--line);border-radius:.6rem;overflow:hidden}
 .facts div{display:flex;flex-direction:column-reverse;justify-content:flex-end;padding:1rem 1.15rem;background:#fff}
 .facts dt{color:var(--soft);font-size:.875rem;line-height:1.4}
@@ -257,9 +257,9 @@ nav{display:flex;flex-wrap:wrap;gap:.4rem .5rem;margin:2rem 0 0;font-size:.9rem}
 nav a{padding:.2rem .75rem;border:1px solid var(--line);border-radius:1rem;color:var(--accent);text-decoration:none}
 nav a:hover,nav a:focus{background:var(--wash)}
 figure{margin:1.75rem 0 2.5rem}
-figure.single{max-width:38rem}
+figure.single{max-width:36rem}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,19rem),1fr));gap:1rem 1.25rem}
-.panel svg{display:block;width:100%;height:auto;font-family:inherit;overflow:visible}
+.panel>svg{display:block;width:100%;height:auto;font-family:inherit;overflow:visible}
 .legend{display:flex;flex-wrap:wrap;gap:.35rem 1.4rem;margin:.6rem 0 0;padding:0;list-style:none;font-size:.9rem}
 .legend li{display:flex;align-items:center;gap:.5rem}
 .legend svg{flex:none}
