@@ -2,13 +2,16 @@
 //! so nothing it prints is private: run it where the data may be seen.
 
 mod features;
+pub mod outcome;
 pub mod plot;
 mod random;
 pub mod report;
 pub mod retrieval;
 pub mod svm;
+pub mod sweep;
 pub mod theory;
 
 pub use features::Features;
+pub use outcome::{Estimate, Outcome, Outcomes};
 pub use plot::{Axis, Figure, Panel, Point, Series, Stroke};
 pub use report::{Cell, Page, Table};

@@ -19,12 +19,43 @@ pub fn true_neighbours(database: &Features, queries: &Features, top: usize) -> R
         let (found, expected) = (queries.dim(), database.dim());
         return Err(ParameterError::invalid(format!("queries have {found} attributes, the database {expected}")));
     }
+    Ok(neighbours(database, queries, top))
+}
+
+/// The same for sketches that are known to fit each other.
+pub(crate) fn neighbours(database: &Features, queries: &Features, top: usize) -> Vec<Vec<u32>> {
     let database = database.clone().normalised();
     // The length of a query changes no order.
-    Ok(match (database.as_dense(), queries.as_dense()) {
+    match (database.as_dense(), queries.as_dense()) {
         (Some(rows), Some(asked)) => dense_neighbours(rows, asked, database.dim(), top),
         _ => sparse_neighbours(&database, queries, top),
-    })
+    }
+}
+
+/// The rows of packed bits that differ least from each query; of equals, the first row.
+pub(crate) fn hamming_neighbours(rows: &[u8], queries: &[u8], width: usize, top: usize) -> Vec<Vec<u32>> {
+    let words = |bytes: &[u8]| -> Vec<u64> {
+        let padded = bytes.chunks_exact(width).flat_map(|row| {
+            row.chunks(8).map(|chunk| {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                u64::from_le_bytes(word)
+            })
+        });
+        padded.collect()
+    };
+    let (rows, queries, width) = (words(rows), words(queries), width.div_ceil(8));
+    queries
+        .par_chunks(width)
+        .map(|query| {
+            let mut best = Top::new(top);
+            for (i, row) in rows.chunks_exact(width).enumerate() {
+                let differ: u32 = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum();
+                best.offer(-(differ as f32), i as u32);
+            }
+            best.ranking()
+        })
+        .collect()
 }
 
 fn dense_neighbours(rows: &[f32], queries: &[f32], dim: usize, top: usize) -> Vec<Vec<u32>> {
@@ -232,6 +263,12 @@ mod tests {
         let rows = Features::dense(vec![1.0, 0.0, 2.0, 0.0, 0.0, 1.0, 3.0, 0.0], 2);
         let query = Features::dense(vec![5.0, 0.0], 2);
         assert_eq!(true_neighbours(&rows, &query, 3).unwrap(), [[0, 1, 3]]);
+    }
+
+    #[test]
+    fn hamming_counts_differing_bits() {
+        let rows = [0b1111_0000, 1, 0b1111_0001, 0, 0b0000_1111, 0, 0b1111_0000, 0];
+        assert_eq!(hamming_neighbours(&rows, &[0b1111_0000, 0], 2, 3), [[3, 0, 1]]);
     }
 
     #[test]
