@@ -7,12 +7,13 @@
 //! the law of the number of changed signs for a fixed pair, Binomial(k, q) with `q = 2 asin(β/2m)/π`, and the largest
 //! ε' whose mixed delta is at most δ. Mode `paper` keeps ε/N₊ and is refused unless that, too, is within the tight
 //! bound. Without δ, or with Rademacher W (whose normal approximation is no bound), N₊ = k: pure.
-//! Holds for: attribute; rows of norm at least m; data that do not depend on W.
+//! Holds for: attribute; rows of norm at least m; data that do not depend on W. Record (baseline): every sign may change.
 
 use super::Parts;
+use super::dp_signrp::check_kov;
 use super::parameters::{STEPS, Setup, SignrpMode};
 use super::perturbation::{Perturbation, Side};
-use crate::calibration::signs;
+use crate::calibration::{composition::kov_epsilon0, signs};
 use crate::error::ParameterError;
 use crate::exact;
 use crate::noise::FlipTable;
@@ -20,7 +21,7 @@ use crate::privacy::{Promise, Unit, check_delta};
 use crate::projection::ProjectionKind;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
-    setup.allow_units(&[Unit::Attribute, Unit::L1], "a larger move can change every sign")?;
+    setup.allow_units(&[Unit::Attribute, Unit::L1, Unit::Record], "a larger move can change every sign")?;
     let projection = setup.projection(&["gaussian", "rademacher", "uniform", "very-sparse"])?;
     let grid = setup.grid(STEPS)?;
     let k = setup.parameters.k;
@@ -32,6 +33,13 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
             let table = FlipTable::randomized_response(&each)?;
             let checked = table.worst_ratio().repeated(k as u64).epsilon();
             (table, setup.pure(checked))
+        }
+        (Some(_), _) if setup.parameters.unit == Unit::Record => {
+            // Every sign may change: k-fold optimal composition, as a baseline for privcube and signcap.
+            let delta = check_delta(setup.parameters.delta)?;
+            let table = FlipTable::randomized_response(&exact::rational(kov_epsilon0(k as u64, epsilon, delta)?))?;
+            check_kov(setup, &table, delta)?;
+            (table, setup.approximate()?)
         }
         (Some(_), _) if projection.kind() != ProjectionKind::Gaussian => {
             return Err(ParameterError::not_private(

@@ -133,9 +133,9 @@ impl MechanismId {
             DpRpG | DpRpGAnalytic | DpRpGOpt | DpRpL | DpSignrpRr | DpSignrpRrSmooth | DpSignrpCeil => {
                 ProjectionKind::Gaussian
             }
-            DpRpGOptB | SignDpRpGOptB | IdpSignrpG | IdpSignrpRr | Privcube | Signcap => ProjectionKind::Rademacher,
-            DpOporp | DpOporpLaplace | DpOporpStaircase | DpOporpLattice | DpOporpZones | DpSignoporpRr
-            | DpSignoporpRrSmooth | DpSignoporpCeil | IdpSignoporpG | IdpSignoporpRr => {
+            DpRpGOptB | SignDpRpGOptB | IdpSignrpG | IdpSignrpRr => ProjectionKind::Rademacher,
+            Privcube | Signcap | DpOporp | DpOporpLaplace | DpOporpStaircase | DpOporpLattice | DpOporpZones
+            | DpSignoporpRr | DpSignoporpRrSmooth | DpSignoporpCeil | IdpSignoporpG | IdpSignoporpRr => {
                 ProjectionKind::Oporp { repeats }
             }
         }

@@ -23,7 +23,9 @@ mod parameters;
 mod perturbation;
 pub mod privcube;
 mod pure_noise;
+mod radius;
 mod raw;
+mod record;
 pub mod signcap;
 mod vertices;
 
@@ -31,6 +33,7 @@ pub use gain::Gain;
 pub use id::{MechanismId, NotionKind, OutputKind};
 pub use parameters::{Parameters, SignrpMode};
 pub use perturbation::{IndividualNoise, Perturbation, Side};
+pub use record::Cap;
 
 use crate::error::{DataErrorKind, ParameterError};
 use crate::noise::SecretRng;
@@ -82,7 +85,8 @@ impl Mechanism {
             DpSignrpRrSmooth | DpSignrpCeil => dp_signrp::new(&setup),
             DpSignoporpRr | DpSignoporpRrSmooth | DpSignoporpCeil => dp_signoporp::new(&setup),
             IdpSignrpG | IdpSignrpRr | IdpSignoporpG | IdpSignoporpRr => idp_signrp::new(&setup),
-            DpOporpLattice | DpOporpZones | Privcube | Signcap => {
+            Privcube | Signcap => record::new(&setup),
+            DpOporpLattice | DpOporpZones => {
                 Err(ParameterError::invalid(format!("{} is not in this build", parameters.mechanism)))
             }
         }?;

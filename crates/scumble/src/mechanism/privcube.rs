@@ -94,12 +94,24 @@ impl Privcube {
     /// # Panics
     /// If `w` has not k entries in -7..=7, or `out` not `ceil(k/8)` bytes.
     pub fn release(&self, w: &[i32], out: &mut [u8], rng: &mut SecretRng) {
+        pack(self.vertex(w, rng), self.k, out);
+    }
+
+    /// Replaces a projected record by its released bits, 0 and 1.
+    pub(crate) fn apply(&self, x: &mut [i64], rng: &mut SecretRng) {
+        let mut w = [0; 128];
+        let w = &mut w[..self.k];
+        weights(x, w);
+        let y = self.vertex(w, rng);
+        x.iter_mut().enumerate().for_each(|(i, bit)| *bit = (y >> i & 1) as i64);
+    }
+
+    fn vertex(&self, w: &[i32], rng: &mut SecretRng) -> u128 {
         assert_eq!(w.len(), self.k, "k weights");
-        let y = VERTICES.with_borrow_mut(|vertices| {
+        VERTICES.with_borrow_mut(|vertices| {
             vertices.count(w);
             self.draw(w, vertices, rng)
-        });
-        pack(y, self.k, out);
+        })
     }
 
     fn draw(&self, w: &[i32], vertices: &Vertices, rng: &mut SecretRng) -> u128 {

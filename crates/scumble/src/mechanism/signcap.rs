@@ -110,7 +110,14 @@ impl Signcap {
     pub fn release(&self, x: &[i64], out: &mut [u8], rng: &mut SecretRng) {
         assert!(x.len() == self.k && out.len() == self.k.div_ceil(8), "k coordinates, one bit for each");
         let h = self.agreements.draw(rng);
-        disagree_in(self.k - h, x, out, rng);
+        out.fill(0);
+        disagree_in(self.k - h, self.k, rng, |j, disagrees| out[j / 8] |= bit(x[j], disagrees) << (7 - j % 8));
+    }
+
+    /// Replaces a projected record by its released bits, 0 and 1.
+    pub(crate) fn apply(&self, x: &mut [i64], rng: &mut SecretRng) {
+        let h = self.agreements.draw(rng);
+        disagree_in(self.k - h, self.k, rng, |j, disagrees| x[j] = bit(x[j], disagrees).into());
     }
 
     /// The probability of each vertex with h agreements, for h = 0..=k. The subset is uniform, so all of them share alike.
@@ -121,18 +128,19 @@ impl Signcap {
     }
 }
 
-/// Writes the signs of `x`, the opposite ones in a uniform subset of the given size.
-fn disagree_in(places: usize, x: &[i64], out: &mut [u8], rng: &mut SecretRng) {
-    let (mut wanted, mut left) = (places as u32, x.len() as u32);
+/// Zero is on the minus side.
+fn bit(x: i64, disagrees: bool) -> u8 {
+    u8::from((x > 0) != disagrees)
+}
+
+/// Calls `write` for every place of k, with true in a uniform subset of the given size.
+fn disagree_in(places: usize, k: usize, rng: &mut SecretRng, mut write: impl FnMut(usize, bool)) {
+    let mut wanted = places as u32;
     // Selection sampling: the next place is chosen with probability wanted/left. The loop's length is public.
-    for (byte, x) in out.iter_mut().zip(x.chunks(8)) {
-        *byte = 0;
-        for (bit, &x) in x.iter().enumerate() {
-            let disagrees = rng.below_u32(left) < wanted;
-            wanted -= u32::from(disagrees);
-            left -= 1;
-            *byte |= u8::from((x > 0) != disagrees) << (7 - bit);
-        }
+    for j in 0..k {
+        let disagrees = rng.below_u32((k - j) as u32) < wanted;
+        wanted -= u32::from(disagrees);
+        write(j, disagrees);
     }
 }
 
@@ -208,7 +216,8 @@ mod tests {
         // Planted faults, with a tenth of the draws: one disagreement too few, a place that never disagrees.
         let chi = chi_square(&cap, &x, 1_000_000, |out| {
             let places = 8 - cap.agreements.draw(&mut rng);
-            disagree_in(places.saturating_sub(1), &x, out, &mut rng);
+            out[0] = 0;
+            disagree_in(places.saturating_sub(1), 8, &mut rng, |j, flip| out[0] |= bit(x[j], flip) << (7 - j));
         });
         assert!(chi > 1e4, "{chi}");
         let chi = chi_square(&cap, &x, 1_000_000, |out| {

@@ -6,3 +6,4 @@ mod noise;
 mod oracle;
 mod projection;
 mod projection_laws;
+mod record;

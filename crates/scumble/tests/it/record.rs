@@ -1,0 +1,156 @@
+//! Unit `record` through the product: privcube, signcap and their baselines, on small cases and on real embeddings.
+
+use num_rational::BigRational;
+use scumble::evaluate::{Features, retrieval::true_neighbours};
+use scumble::exact::rational;
+use scumble::io::{self, ReadOptions};
+use scumble::mechanism::privcube::weights;
+use scumble::mechanism::{Cap, Mechanism, MechanismId, Parameters, Perturbation};
+use scumble::noise::NoiseKey;
+use scumble::privacy::{Notion, Unit};
+use scumble::projection::{ProjectionKind, Seed};
+use scumble::release::{Release, Releaser};
+use scumble::search::{ExactQueries, Queries, search};
+use scumble::vectors::{Layout, PrivateRow, QuantisedRow, Range, Rows, Scalars};
+use std::path::Path;
+
+fn parameters(id: MechanismId, dim: usize, k: usize, epsilon: f64) -> Parameters {
+    Parameters::new(id, dim, k, epsilon, 1.0, Range::new(-1.0, 1.0).unwrap(), Seed([7; 32]))
+}
+
+#[test]
+fn any_two_records_are_within_epsilon() {
+    for id in [MechanismId::Privcube, MechanismId::Signcap] {
+        let mechanism = Mechanism::new(parameters(id, 9, 6, 1.5)).unwrap();
+        let guarantee = mechanism.promise().guarantee().unwrap();
+        assert_eq!((guarantee.unit, guarantee.notion), (Unit::Record, Notion::Pure));
+        assert!(guarantee.checked_epsilon <= 1.5 && guarantee.checked_epsilon > 1.499_999_9);
+        // Zero, unit, opposite, dense and extreme records, far outside of any attribute's reach of each other.
+        let largest = mechanism.grid().bounds().1;
+        let records: Vec<Vec<i32>> = vec![
+            vec![0; 9],
+            vec![largest; 9],
+            vec![-largest; 9],
+            (0..9).map(|i| i32::from(i == 4)).collect(),
+            (0..9).map(|i| (i - 4) * largest / 4).collect(),
+            (0..9).map(|i| if i % 2 == 0 { largest } else { -largest }).collect(),
+        ];
+        let laws: Vec<Vec<BigRational>> = records.iter().map(|u| law(&mechanism, u)).collect();
+        let e = BigRational::new(worst(&mechanism).num.into(), worst(&mechanism).den.into());
+        for a in &laws {
+            assert_eq!(a.iter().sum::<BigRational>(), rational(1.0));
+            for b in &laws {
+                assert!(a.iter().zip(b).all(|(p, q)| *p <= q * &e));
+            }
+        }
+        assert_ne!(laws[1], laws[2], "the release must depend on the record");
+    }
+}
+
+fn worst(mechanism: &Mechanism) -> scumble::exact::WorstRatio {
+    match mechanism.perturbation() {
+        Perturbation::Cap(cap) => cap.worst_ratio(),
+        _ => panic!("a whole-record mechanism"),
+    }
+}
+
+/// P(y) for the 2^k vertices, coordinate i in bit i.
+fn law(mechanism: &Mechanism, u: &[i32]) -> Vec<BigRational> {
+    let mut x = vec![0; mechanism.k()];
+    mechanism.projection().apply(PrivateRow::Dense(u), &mut x);
+    match mechanism.perturbation() {
+        Perturbation::Cap(Cap::Privcube(cube)) => {
+            let mut w = vec![0; x.len()];
+            weights(&x, &mut w);
+            cube.probabilities(&w)
+        }
+        Perturbation::Cap(Cap::Signcap(cap)) => {
+            let by_agreements = cap.probabilities();
+            let agree = |y: usize| x.iter().enumerate().filter(|(i, x)| (y >> i & 1 == 1) == (**x > 0)).count();
+            (0..1 << x.len()).map(|y| by_agreements[agree(y)].clone()).collect()
+        }
+        _ => panic!("a whole-record mechanism"),
+    }
+}
+
+#[test]
+fn units_sizes_and_projections_are_checked() {
+    for id in [MechanismId::Privcube, MechanismId::Signcap] {
+        for unit in [Unit::Attribute, Unit::L1, Unit::L2] {
+            let refused = Mechanism::new(Parameters { unit, ..parameters(id, 16, 8, 5.0) }).unwrap_err();
+            assert!(refused.is_refusal(), "{id} {unit}");
+        }
+        // Without a word on the projection: OPORP, or Rademacher where there are more bits than attributes.
+        let kind = |dim, k| Mechanism::new(parameters(id, dim, k, 5.0)).unwrap().projection().kind();
+        assert_eq!(kind(16, 8), ProjectionKind::Oporp { repeats: 1 });
+        assert_eq!(kind(8, 16), ProjectionKind::Rademacher);
+        let gaussian = Parameters { projection: Some(ProjectionKind::Gaussian), ..parameters(id, 16, 8, 5.0) };
+        assert_eq!(Mechanism::new(gaussian).unwrap().projection().kind(), ProjectionKind::Gaussian);
+    }
+    assert!(Mechanism::new(parameters(MechanismId::Privcube, 300, 129, 5.0)).is_err());
+    assert!(Mechanism::new(parameters(MechanismId::Signcap, 300, 129, 5.0)).is_ok());
+    // Noise for one attribute, and flips that look at levels, promise nothing for a record.
+    for id in [MechanismId::DpOporpStaircase, MechanismId::DpOporpLaplace, MechanismId::DpSignoporpCeil] {
+        let refused = Mechanism::new(Parameters { unit: Unit::Record, ..parameters(id, 16, 8, 5.0) }).unwrap_err();
+        assert!(refused.is_refusal(), "{id}");
+    }
+}
+
+#[test]
+fn every_bit_leans_to_its_record_and_none_stands_still() {
+    // 4000 copies of one record with clear signs; each bit, first and last included, must agree more often than not.
+    let (dim, k, n) = (24, 24, 4000);
+    let values: Vec<f32> = (0..n).flat_map(|_| (0..dim).map(|i| if i % 3 == 0 { 0.5 } else { -0.5 })).collect();
+    let rows = Rows::dense(Scalars::F32(&values), dim);
+    for id in [MechanismId::Privcube, MechanismId::Signcap] {
+        let mechanism = Mechanism::new(parameters(id, dim, k, 4.0)).unwrap();
+        let mut query = vec![0.0; k];
+        let mut buffer = QuantisedRow::default();
+        mechanism.project_exact(rows.quantise(0, mechanism.grid(), 0, &mut buffer).unwrap(), &mut query).unwrap();
+        let release = Release::from_rows(&Releaser::new(mechanism, None).unwrap(), rows).unwrap();
+        let values = release.all_values();
+        for (i, q) in query.iter().enumerate() {
+            let agree = values.chunks_exact(k).filter(|y| (y[i] > 0.0) == (*q > 0.0)).count();
+            // Mean at least .6 n at epsilon 4; 6 standard deviations are 190.
+            assert!((2200..3900).contains(&agree), "{id} bit {i}: {agree}");
+        }
+    }
+}
+
+/// Recall@10 with exact queries on MiniLM embeddings, k = 128. Skipped where the data are not at hand.
+#[test]
+fn minilm_recall_reaches_its_marks() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/minilm-clinc150/embeddings.npy");
+    if !data.exists() {
+        return;
+    }
+    let batch = io::read_all(&data, &ReadOptions::default()).unwrap();
+    let rows = batch.rows();
+    let (dim, every, count) = (rows.dim(), 39, 600); // every 39th row is asked for, itself left out of the answers
+    let Layout::Dense { values, row_stride, column_stride } = rows.layout() else { panic!("embeddings are dense") };
+    let queries = Rows::strided(values, count, dim, every * row_stride, column_stride);
+    let others = |query: usize, hits: Vec<u32>| -> Vec<u32> {
+        hits.into_iter().filter(|&hit| hit as usize != query * every).take(10).collect()
+    };
+    let truth = true_neighbours(&Features::from_rows(&rows), &Features::from_rows(&queries), 11).unwrap();
+    let truth: Vec<Vec<u32>> = truth.into_iter().enumerate().map(|(i, hits)| others(i, hits)).collect();
+    for (epsilon, mark) in [(10.0, 0.045), (20.0, 0.24), (30.0, 0.38), (50.0, 0.50)] {
+        let recalls: Vec<f64> = (1..=3)
+            .map(|seed| {
+                let mut parameters = parameters(MechanismId::Privcube, dim, 128, epsilon);
+                parameters.seed = Seed([seed; 32]);
+                let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap();
+                let release = Release::from_rows(&releaser.keyed(NoiseKey::from_bytes([seed; 32])), rows).unwrap();
+                let exact = ExactQueries::project(release.mechanism(), queries).unwrap();
+                let found = search(&release, Queries::Exact(&exact), 11, None).unwrap();
+                let hits = found.iter().zip(&truth).enumerate().map(|(i, (hits, truth))| {
+                    let hits = others(i, hits.iter().map(|hit| hit.row as u32).collect());
+                    hits.iter().filter(|hit| truth.contains(hit)).count()
+                });
+                hits.sum::<usize>() as f64 / (10 * count) as f64
+            })
+            .collect();
+        println!("epsilon {epsilon}: recall@10 {recalls:.4?}");
+        assert!(recalls.iter().all(|recall| *recall >= mark), "epsilon {epsilon}: {recalls:?} below {mark}");
+    }
+}
