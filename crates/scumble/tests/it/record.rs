@@ -97,6 +97,29 @@ fn units_sizes_and_projections_are_checked() {
 }
 
 #[test]
+fn baselines_promise_the_same_unit() {
+    let record = |id| Parameters { unit: Unit::Record, ..parameters(id, 48, 16, 8.0) }.with_delta(1e-6);
+    // Gaussian noise for a ball of radius C: Delta_2 = 2C, so sigma doubles with C; without a radius there is none.
+    let gaussian = |norm| Mechanism::new(Parameters { clip_norm: norm, ..record(MechanismId::DpOporp) });
+    let sigma = |norm| gaussian(Some(norm)).unwrap().noise_moments().unwrap().variance.sqrt();
+    assert!((sigma(2.0) / sigma(1.0) - 2.0).abs() < 1e-3);
+    assert!(gaussian(None).is_err());
+    // Signs with randomized response: all k may change, composed by the optimal theorem, or purely by epsilon/k.
+    let composed = Mechanism::new(record(MechanismId::DpSignrpRr)).unwrap();
+    let pure = Mechanism::new(Parameters { delta: None, ..record(MechanismId::DpSignrpRr) }).unwrap();
+    let flips = |mechanism: &Mechanism| match mechanism.perturbation() {
+        Perturbation::Flips { table, .. } => table.threshold(1) as f64 / 2f64.powi(64),
+        _ => panic!("flips"),
+    };
+    assert!((flips(&pure) - 1.0 / (1.0 + (8.0 / 16.0f64).exp())).abs() < 1e-9);
+    assert!(flips(&composed) < flips(&pure));
+    for mechanism in [gaussian(Some(1.0)).unwrap(), composed] {
+        let guarantee = mechanism.promise().guarantee().unwrap();
+        assert_eq!((guarantee.unit, guarantee.notion), (Unit::Record, Notion::Approximate));
+    }
+}
+
+#[test]
 fn every_bit_leans_to_its_record_and_none_stands_still() {
     // 4000 copies of one record with clear signs; each bit, first and last included, must agree more often than not.
     let (dim, k, n) = (24, 24, 4000);
