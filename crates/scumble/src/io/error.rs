@@ -171,6 +171,8 @@ pub enum ReadErrorKind {
     IntegerRange,
     #[error("no certificate: neither in the file nor beside it")]
     NoCertificate,
+    #[error("not a release; give a file that `scumble release` wrote")]
+    NotARelease,
     #[error("{found} entries for {expected} rows")]
     Count { found: u64, expected: u64 },
 }

@@ -12,19 +12,26 @@
 //! no id or label, columns called `id` and `label` are taken if they are there.
 
 mod array;
+mod atomic;
 mod batch;
 mod column;
 mod csv;
 mod error;
+mod hashes;
 mod idx;
 mod input;
 mod libsvm;
 mod npy;
 mod parquet;
+mod released;
+mod writer;
 
 pub use batch::Batch;
 pub use column::{Column, IdCheck};
 pub use error::{ReadError, ReadErrorKind, WriteError};
+pub use hashes::{ContentHasher, ContentHashes};
+pub use released::{ReleasedFile, read_release};
+pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock};
 
 use std::path::Path;
 use std::str::FromStr;
