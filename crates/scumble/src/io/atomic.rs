@@ -131,16 +131,16 @@ mod tests {
         names
     }
 
-    /// Both ways of making a file: without a name, and with a temporary one.
-    fn both(target: &Path) -> Vec<Pending> {
-        vec![Pending::create(target).unwrap(), Pending::named(target).unwrap()]
-    }
+    /// Both ways of making a file: without a name where the system can, and with a temporary one.
+    const WAYS: [fn(&Path) -> Pending; 2] =
+        [|target| Pending::create(target).unwrap(), |target| Pending::named(target).unwrap()];
 
     #[test]
     fn a_file_appears_only_when_it_is_published() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("out");
-        for mut pending in both(&target) {
+        for create in WAYS {
+            let mut pending = create(&target);
             pending.write_all(b"complete").unwrap();
             assert!(!target.exists());
             publish(vec![pending]).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn dropped_files_leave_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        drop(both(&folder.path().join("out")));
+        drop(WAYS.map(|create| create(&folder.path().join("out"))));
         assert!(names(folder.path()).is_empty());
     }
 
@@ -161,7 +161,8 @@ mod tests {
     fn an_existing_file_is_never_replaced_and_earlier_names_are_taken_back() {
         let folder = tempfile::tempdir().unwrap();
         let (target, sidecar) = (folder.path().join("out"), folder.path().join("out.json"));
-        for pending in both(&target) {
+        for create in WAYS {
+            let pending = create(&target);
             let beside = Pending::create(&sidecar).unwrap();
             std::fs::write(&target, b"mine").unwrap();
             assert_eq!(publish(vec![beside, pending]), Err(WriteError::Exists(target.clone())));

@@ -5,16 +5,17 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// SHA-256 (hex) of each released column over its rows in order, the same for `.parquet` and `.npy`.
+/// SHA-256 (hex) of each released column over its rows in order.
 ///
-/// The sketch as its raw little-endian bytes; integers as 8 little-endian bytes, floats as 8 little-endian bytes, text
-/// as UTF-8 with a line feed (0x0A) after each entry. Without ids of their own, rows have their numbers from 0.
+/// The sketch as its raw little-endian bytes; integers and floats as 8 little-endian bytes each; text as UTF-8 with a
+/// line feed (0x0A) after each entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentHashes {
     /// Of the sketches.
     pub sketch: String,
-    /// Of the ids, or of the row numbers.
-    pub ids: String,
+    /// Of the ids, if there are any. A Parquet release always has them: the row numbers where the input has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ids: Option<String>,
     /// Of the labels, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
@@ -26,7 +27,7 @@ pub struct ContentHashes {
 #[derive(Clone, Default)]
 pub struct ContentHasher {
     sketch: Sha256,
-    ids: Sha256,
+    ids: Option<Sha256>,
     labels: Option<Sha256>,
     rows: u64,
 }
@@ -41,12 +42,10 @@ impl ContentHasher {
     /// Takes in the next `rows` rows.
     pub fn update(&mut self, rows: usize, sketch: &[u8], ids: Option<&Column>, labels: Option<&Column>) {
         self.sketch.update(sketch);
-        match ids {
-            Some(ids) => add(&mut self.ids, ids),
-            None => (self.rows..self.rows + rows as u64).for_each(|row| self.ids.update(row.to_le_bytes())),
-        }
-        if let Some(labels) = labels {
-            add(self.labels.get_or_insert_default(), labels);
+        for (hash, column) in [(&mut self.ids, ids), (&mut self.labels, labels)] {
+            if let Some(column) = column {
+                add(hash.get_or_insert_default(), column);
+            }
         }
         self.rows += rows as u64;
     }
@@ -55,7 +54,7 @@ impl ContentHasher {
     pub fn finish(self) -> ContentHashes {
         let hex = |hash: Sha256| hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let Self { sketch, ids, labels, rows } = self;
-        ContentHashes { sketch: hex(sketch), ids: hex(ids), labels: labels.map(hex), rows }
+        ContentHashes { sketch: hex(sketch), ids: ids.map(hex), labels: labels.map(hex), rows }
     }
 }
 
@@ -81,7 +80,7 @@ mod tests {
         whole.update(2, b"abc", None, Some(&text(&["x", "y"])));
         let mut parts = ContentHasher::default();
         parts.update(1, b"ab", None, Some(&text(&["x"])));
-        parts.update(1, b"c", Some(&Column::Int(vec![1])), Some(&text(&["y"])));
+        parts.update(1, b"c", None, Some(&text(&["y"])));
         let hashes = whole.finish();
         assert_eq!(hashes, parts.finish());
         // sha256("abc"), FIPS 180-2.

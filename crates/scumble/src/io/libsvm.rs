@@ -89,6 +89,7 @@ struct Libsvm {
     rows: u64,
     next: u64,
     labels: Kind,
+    dim_given: bool,
 }
 
 pub(super) fn open(path: &Path, dim: Option<usize>) -> Result<Box<dyn Source>, ReadError> {
@@ -106,11 +107,12 @@ pub(super) fn open(path: &Path, dim: Option<usize>) -> Result<Box<dyn Source>, R
     if rows == 0 {
         return Err(ReadError::new(path, ReadErrorKind::NoRows));
     }
+    let dim_given = dim.is_some();
     let dim = dim.unwrap_or(largest as usize);
     if dim == 0 {
         return Err(ReadError::new(path, ReadErrorKind::NoColumns));
     }
-    Ok(Box::new(Libsvm { lines: Lines::open(path)?, dim, rows, next: 0, labels }))
+    Ok(Box::new(Libsvm { lines: Lines::open(path)?, dim, rows, next: 0, labels, dim_given }))
 }
 
 impl Source for Libsvm {
@@ -138,9 +140,11 @@ impl Source for Libsvm {
             let mut last = 0;
             for token in entries {
                 let (at, value) = self.lines.entry(token)?;
-                let kind = if at <= last {
+                // Above a dimension taken from the last index of every row: then this row's last index is smaller.
+                let above = at as usize > self.dim;
+                let kind = if at <= last || above && !self.dim_given {
                     ReadErrorKind::IndexOrder
-                } else if at as usize > self.dim {
+                } else if above {
                     ReadErrorKind::IndexOutOfRange { index: u64::from(at), dim: self.dim as u64 }
                 } else {
                     last = at;

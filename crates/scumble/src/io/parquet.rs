@@ -14,6 +14,7 @@ use arrow::datatypes::{
     DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
@@ -37,7 +38,8 @@ impl Opened {
     pub(super) fn new(path: &Path) -> Result<Self, ReadError> {
         let file = input::open_file(path)?;
         check_magic(path, &file)?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| parquet_error(path, &e))?;
+        let builder =
+            guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| parquet_error(path, &e)))?;
         let names = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
         Ok(Self { path: path.to_owned(), builder, names })
     }
@@ -61,10 +63,39 @@ impl Opened {
     }
 
     /// Decodes the columns `roots`, `rows` at a time; they come in the order of the file.
-    pub(super) fn read(self, roots: &[usize], rows: usize) -> Result<ParquetRecordBatchReader, ReadError> {
-        let mask = ProjectionMask::roots(self.builder.parquet_schema(), roots.iter().copied());
-        let reader = self.builder.with_projection(mask).with_batch_size(rows).build();
-        reader.map_err(|e| parquet_error(&self.path, &e))
+    pub(super) fn read(self, roots: &[usize], rows: usize, first_row: u64) -> Result<Batches, ReadError> {
+        let Self { path, builder, .. } = self;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), roots.iter().copied());
+        let reader = guarded(&path, || {
+            builder.with_projection(mask).with_batch_size(rows).build().map_err(|e| parquet_error(&path, &e))
+        })?;
+        Ok(Batches { path, reader, row: first_row })
+    }
+}
+
+/// The decoder panics on some damaged files. It holds nothing that such a panic could leave in a bad state for others.
+fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    outcome.unwrap_or_else(|_| Err(ReadError::new(path, ReadErrorKind::Corrupt("cannot be decoded".to_owned()))))
+}
+
+/// Decoded rows of one file.
+pub(super) struct Batches {
+    path: PathBuf,
+    reader: ParquetRecordBatchReader,
+    row: u64,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let fault =
+            |e: &ArrowError| ReadError::new(&self.path, ReadErrorKind::Corrupt(error::one_line(&e.to_string())));
+        let batch = guarded(&self.path, || self.reader.next().transpose().map_err(|e| fault(&e)));
+        let batch = batch.map_err(|e| e.at_row(self.row)).transpose()?;
+        self.row += batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
+        Some(batch)
     }
 }
 
@@ -315,7 +346,7 @@ struct ParquetSource {
     next: u64,
     files: std::vec::IntoIter<PathBuf>,
     current: PathBuf,
-    reader: Option<ParquetRecordBatchReader>,
+    reader: Option<Batches>,
     pending: Option<RecordBatch>,
 }
 
@@ -353,14 +384,9 @@ pub(super) fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>
 fn first_length(path: &Path, name: &str) -> Result<usize, ReadError> {
     let file = Opened::new(path)?;
     let root = file.find(Some(name), "")?.expect("asked for");
-    let batch = file.read(&[root], 1)?.next();
-    let batch = batch.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))?;
-    let batch = batch.map_err(|e| decode_error(path, &e, 0))?;
+    let batch = file.read(&[root], 1, 0)?.next();
+    let batch = batch.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))??;
     Ok(Decoded { path, first_row: 0, batch: &batch }.elements(name, None)?.1)
-}
-
-pub(super) fn decode_error(path: &Path, fault: &arrow::error::ArrowError, row: u64) -> ReadError {
-    ReadError::new(path, ReadErrorKind::Corrupt(error::one_line(&fault.to_string()))).at_row(row)
 }
 
 /// Labels alone: the column `label`, or the only one.
@@ -375,8 +401,8 @@ pub(super) fn read_labels(path: &Path) -> Result<Column, ReadError> {
             None => return Err(ReadError::new(&path, ReadErrorKind::AmbiguousLabel(error::list(&file.names)))),
         };
         let (kind, name) = (kind(&file, root, false)?, file.names[root].clone());
-        for batch in file.read(&[root], MOST_ROWS)? {
-            let batch = batch.map_err(|e| decode_error(&path, &e, first_row))?;
+        for batch in file.read(&[root], MOST_ROWS, first_row)? {
+            let batch = batch?;
             let more = Decoded { path: &path, first_row, batch: &batch }.carried(&name, kind)?;
             first_row += batch.num_rows() as u64;
             if !labels.get_or_insert_with(|| Column::new(kind)).append(more) {
@@ -395,14 +421,14 @@ impl ParquetSource {
                 return Ok(Some(batch));
             }
             if let Some(batch) = self.reader.as_mut().and_then(Iterator::next) {
-                self.pending = Some(batch.map_err(|e| decode_error(&self.current, &e, self.next))?);
+                self.pending = Some(batch?);
                 continue;
             }
             let Some(path) = self.files.next() else { return Ok(None) };
             let file = Opened::new(&path)?;
             let rows = input::batch_rows(MOST_ROWS, self.dim * self.fields.element.size());
             let roots = self.fields.roots(&file);
-            self.reader = Some(file.read(&roots, rows)?);
+            self.reader = Some(file.read(&roots, rows, self.next)?);
             self.current = path;
         }
     }

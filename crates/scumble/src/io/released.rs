@@ -124,9 +124,8 @@ fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
         };
         let roots: Vec<_> =
             [Some(sketch), id.map(|(root, _)| root), label.map(|(root, _)| root)].into_iter().flatten().collect();
-        for batch in opened.read(&roots, parquet::MOST_ROWS)? {
-            let batch = batch.map_err(|e| parquet::decode_error(file, &e, rows.len))?;
-            rows.add(file, &batch)?;
+        for batch in opened.read(&roots, parquet::MOST_ROWS, rows.len)? {
+            rows.add(file, &batch?)?;
         }
     }
     let certificate = certificate.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoCertificate))?;

@@ -1,6 +1,6 @@
 //! Writing a release: Parquet, or `.npy` with sidecars. Only released bytes come here.
 //!
-//! Parquet: columns `id`, `label` if there are labels, `sketch`; the certificate in the footer under
+//! Parquet: columns `id` (row numbers from 0 if the input has none), `label` if there are labels, `sketch`; the certificate in the footer under
 //! [`CERTIFICATE_KEY`]. `OUT.npy`: the sketches; beside it `OUT.npy.certificate.json` and, if the input has them,
 //! `OUT.npy.ids.npy` and `OUT.npy.labels.npy`.
 
@@ -105,6 +105,14 @@ impl ReleaseWriter {
 
     /// Adds rows.
     pub fn write(&mut self, block: ReleasedBlock<'_>) -> Result<(), WriteError> {
+        let numbers;
+        let block = match (&self.sink, block.ids) {
+            (Sink::Start | Sink::Parquet { .. }, None) => {
+                numbers = Column::Int((self.rows..).take(block.rows).map(|row| row as i64).collect());
+                ReleasedBlock { ids: Some(&numbers), ..block }
+            }
+            _ => block,
+        };
         let kinds = self.check(&block)?;
         if self.kinds.is_none() {
             self.start(kinds)?;
@@ -113,11 +121,7 @@ impl ReleaseWriter {
         match &mut self.sink {
             Sink::Start => unreachable!("started above"),
             Sink::Parquet { schema, writer } => {
-                let ids = match ids {
-                    Some(ids) => array(ids),
-                    None => Arc::new(Int64Array::from_iter_values((self.rows..).take(rows).map(|row| row as i64))),
-                };
-                let columns = [Some(ids), labels.map(array), Some(sketches(self.encoding, self.k, bytes))];
+                let columns = [ids.map(array), labels.map(array), Some(sketches(self.encoding, self.k, bytes))];
                 let columns = columns.into_iter().flatten().collect();
                 let batch = RecordBatch::try_new(schema.clone(), columns);
                 let batch = batch.map_err(|_| WriteError::Block("columns do not fit the schema"))?;
@@ -203,7 +207,8 @@ impl ReleaseWriter {
             }
             Sink::Start => {
                 let schema = schema(self.encoding, self.k, kinds);
-                let writer = ArrowWriter::try_new(Pending::create(&self.path)?, schema.clone(), Some(properties()));
+                let writer =
+                    ArrowWriter::try_new(Pending::create(&self.path)?, schema.clone(), Some(properties(self.encoding)));
                 let writer = Box::new(writer.map_err(|e| parquet_error(&self.path, &e))?);
                 self.sink = Sink::Parquet { schema, writer };
             }
@@ -229,13 +234,17 @@ fn parquet_error(path: &Path, error: &ParquetError) -> WriteError {
     WriteError::Io { path: path.to_owned(), message: one_line(&error.to_string()) }
 }
 
-/// Noise does not compress and has no useful statistics: sketches are stored plainly.
-fn properties() -> WriterProperties {
+/// Noise does not compress and has no useful statistics: floats and packed bytes are stored plainly. Parquet has no
+/// integers below 32 bits, but a dictionary packs 8-bit and 16-bit ones into as many bits as their values need.
+fn properties(encoding: Encoding) -> WriterProperties {
+    let small = matches!(encoding, Encoding::B8 | Encoding::I16);
+    let sketch = ColumnPath::new(["sketch", "list", "item"].map(str::to_owned).to_vec());
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("scumble {}", env!("CARGO_PKG_VERSION")))
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
+        .set_column_dictionary_enabled(sketch, small)
         .set_column_dictionary_enabled(ColumnPath::from("label"), true)
         .set_column_statistics_enabled(ColumnPath::from("id"), EnabledStatistics::Chunk);
     for column in ["id", "label"] {
@@ -257,10 +266,9 @@ fn schema(encoding: Encoding, k: usize, [ids, labels]: [Option<Kind>; 2]) -> Arc
         Encoding::B8 => list(DataType::Int8),
         _ => DataType::FixedSizeBinary(encoding.bytes_per_row(k) as i32),
     };
-    let mut fields = vec![Field::new("id", ids.map_or(DataType::Int64, data_type), false)];
-    fields.extend(labels.map(|kind| Field::new("label", data_type(kind), false)));
-    fields.push(Field::new("sketch", sketch, false));
-    Arc::new(Schema::new(fields))
+    let fields = [("id", ids.map(data_type)), ("label", labels.map(data_type)), ("sketch", Some(sketch))];
+    let fields = fields.into_iter().filter_map(|(name, data_type)| Some(Field::new(name, data_type?, false)));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 fn array(column: &Column) -> ArrayRef {

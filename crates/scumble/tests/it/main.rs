@@ -1,7 +1,10 @@
 //! All integration tests in one binary, so that linking stays cheap.
 
+mod io_malformed;
+mod io_memory;
 mod io_read;
 mod io_support;
+mod io_write;
 mod noise;
 mod oracle;
 mod projection;
