@@ -9,20 +9,20 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadError {
     /// The file.
-    pub path: PathBuf,
+    pub path: Box<Path>,
     /// Row, counted from 0 over the whole input, where one is to blame.
     pub row: Option<u64>,
     /// Line of a text file, counted from 1.
     pub line: Option<u64>,
     /// Column, by name or counted from 0, where one is to blame.
-    pub column: Option<String>,
+    pub column: Option<Box<str>>,
     /// What is wrong.
     pub kind: ReadErrorKind,
 }
 
 impl ReadError {
     pub(super) fn new(path: &Path, kind: ReadErrorKind) -> Self {
-        Self { path: path.to_owned(), row: None, line: None, column: None, kind }
+        Self { path: path.into(), row: None, line: None, column: None, kind }
     }
 
     pub(super) fn at_row(mut self, row: u64) -> Self {
@@ -36,7 +36,7 @@ impl ReadError {
     }
 
     pub(super) fn at_column(mut self, column: impl fmt::Display) -> Self {
-        self.column = Some(one_line(&column.to_string()));
+        self.column = Some(one_line(&column.to_string()).into());
         self
     }
 

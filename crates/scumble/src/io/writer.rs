@@ -76,7 +76,7 @@ impl fmt::Debug for ReleaseWriter {
 enum Sink {
     Start, // a Parquet file whose columns are not known yet
     Parquet { schema: Arc<Schema>, writer: Box<ArrowWriter<Pending>> },
-    Npy { sketches: BufWriter<Pending>, certificate: Pending, columns: [Option<NpyColumn>; 2] },
+    Npy { sketches: BufWriter<Pending>, certificate: Pending, columns: Box<[Option<NpyColumn>; 2]> },
 }
 
 impl ReleaseWriter {
@@ -95,7 +95,7 @@ impl ReleaseWriter {
                 let certificate = Pending::create(&sidecar(path, ".certificate.json"))?;
                 let mut sketches = BufWriter::with_capacity(1 << 16, Pending::create(path)?);
                 sketches.write_all(&[0; npy::HEADER_BYTES]).map_err(|e| WriteError::io(path, &e))?;
-                Sink::Npy { sketches, certificate, columns: [None, None] }
+                Sink::Npy { sketches, certificate, columns: Box::new([None, None]) }
             }
             _ => return Err(WriteError::Kind(path.to_owned())),
         };

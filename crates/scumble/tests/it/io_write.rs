@@ -324,7 +324,7 @@ fn small_integers_take_little_room() {
     for (encoding, bytes_per_value) in [(Encoding::B8, 1), (Encoding::I16, 2), (Encoding::F32, 4)] {
         let path = folder.path(&format!("{encoding:?}.parquet"));
         let mut writer = ReleaseWriter::create(&path, 64, encoding).unwrap();
-        let bytes: Vec<u8> = (0..rows * 64 * bytes_per_value as u64).map(|x| (x * x * 31 % 65_521) as u8).collect();
+        let bytes: Vec<u8> = (0..rows * 64 * bytes_per_value).map(|x| (x * x * 31 % 65_521) as u8).collect();
         writer.write(ReleasedBlock { rows: rows as usize, bytes: &bytes, ids: None, labels: None }).unwrap();
         writer.finish(|_| "{}".to_owned()).unwrap();
         let size = std::fs::metadata(&path).unwrap().len();
