@@ -7,7 +7,10 @@
 //! [LL23]: Li and Li, "Differential Privacy with Random Projections and Sign Random Projections".
 //! [GV15]: Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy".
 
+mod classes;
 mod dp_oporp;
+mod dp_oporp_lattice;
+mod dp_oporp_zones;
 mod dp_rp;
 mod dp_rp_g_opt_b;
 mod dp_rp_l;
@@ -21,6 +24,7 @@ mod noise_levels;
 mod odds;
 mod parameters;
 mod perturbation;
+mod prior;
 pub mod privcube;
 mod pure_noise;
 mod radius;
@@ -29,11 +33,13 @@ mod record;
 pub mod signcap;
 mod vertices;
 
+pub use classes::Classes;
 pub use gain::Gain;
 pub use id::{MechanismId, NotionKind, OutputKind};
 pub use parameters::{Parameters, SignrpMode};
 pub use perturbation::{IndividualNoise, Perturbation, Side};
 pub use record::Cap;
+pub use prior::{Posterior, Prior};
 
 use crate::error::{DataErrorKind, ParameterError};
 use crate::noise::SecretRng;
@@ -86,9 +92,8 @@ impl Mechanism {
             DpSignoporpRr | DpSignoporpRrSmooth | DpSignoporpCeil => dp_signoporp::new(&setup),
             IdpSignrpG | IdpSignrpRr | IdpSignoporpG | IdpSignoporpRr => idp_signrp::new(&setup),
             Privcube | Signcap => record::new(&setup),
-            DpOporpLattice | DpOporpZones => {
-                Err(ParameterError::invalid(format!("{} is not in this build", parameters.mechanism)))
-            }
+            DpOporpLattice => dp_oporp_lattice::new(&setup),
+            DpOporpZones => dp_oporp_zones::new(&setup),
         }?;
         noise_levels::check_overflow(&projection, &grid)?;
         let norm_steps = match parameters.mechanism {
@@ -168,9 +173,17 @@ impl Mechanism {
         clip.min(self.projection.bound(self.grid.largest()) as f64 * self.projection.sketch_unit() * self.grid.step())
     }
 
-    /// The value of each symbol; empty unless the mechanism has symbols.
+    /// What each symbol or bit says about its bin under the public prior; `None` where that is no function of one bin.
+    pub fn posterior(&self) -> Option<Posterior> {
+        self.perturbation.posterior(&Prior::new(&self.parameters), self.grid.step())
+    }
+
+    /// The value of each symbol, its posterior mean in data units; empty unless the mechanism has symbols.
     pub fn symbol_values(&self) -> Vec<f64> {
-        Vec::new()
+        match &self.perturbation {
+            Perturbation::Symbols { .. } => self.posterior().map_or_else(Vec::new, |posterior| posterior.means),
+            _ => Vec::new(),
+        }
     }
 
     /// One row: project, then perturb. `out` holds k integers; bits are 0 and 1.

@@ -2,9 +2,11 @@
 //!
 //! Nothing here chooses a number: the algorithm's file has fixed and checked them all before any data is read.
 
+use super::classes::Classes;
+use super::prior::{Posterior, Prior};
 use super::radius::clip_to_radius;
 use super::record::Cap;
-use crate::noise::{FlipTable, Noise, SecretRng};
+use crate::noise::{FlipTable, Noise, SecretRng, SymbolTable};
 use serde_json::{Value, json};
 
 /// Where a bit's plus side begins, and what happens on the border.
@@ -46,6 +48,13 @@ pub enum Perturbation {
     },
     /// A vertex of the cube that agrees with the whole row more than chance. Its bits are not independent.
     Cap(Cap),
+    /// One of a few symbols, drawn from the row of the table that the coordinate's class has.
+    Symbols {
+        /// Which class a coordinate is in.
+        classes: Classes,
+        /// The law of the symbol in each class.
+        table: SymbolTable,
+    },
     /// Individual DP: only coordinates within `B_j` of zero are perturbed. Not private.
     Individual {
         /// `B_j`, as above.
@@ -117,6 +126,9 @@ impl Perturbation {
                 }
             }
             Self::Cap(cap) => cap.apply(x, rng),
+            Self::Symbols { classes, table } => {
+                x.iter_mut().for_each(|v| *v = table.draw(classes.of(*v), rng) as i64);
+            }
             Self::Individual { steps, touched, inner } => {
                 // Algorithm 10: the noise indicator. The set A depends on the data, which is why this is not DP.
                 let near = |j: usize, v: i64| v.unsigned_abs() <= step(steps, j);
@@ -148,6 +160,16 @@ impl Perturbation {
                 "threshold_steps": match side { Side::CoinAtZero => 0, Side::Above(b) => *b },
             }),
             Self::Cap(cap) => cap.describe(),
+            Self::Symbols { classes, table } => json!({
+                "kind": "symbols", "law": table.parameters(),
+                "classes": match classes {
+                    Classes::Lattice { steps, per_beta, last } => json!({
+                        "of": "nearest lattice point, ties toward 0", "beta_steps": steps, "points_per_beta": per_beta,
+                        "last_point": last,
+                    }),
+                    Classes::Zones { cuts } => json!({ "of": "number of cuts reached", "cut_steps": cuts }),
+                },
+            }),
             Self::Individual { steps, touched, inner } => json!({
                 "kind": "individual", "steps": steps, "touched": touched,
                 "law": match inner {
@@ -156,6 +178,21 @@ impl Perturbation {
                 },
             }),
         }
+    }
+
+    /// What each symbol (or bit) says about its bin under a prior; `step` is the value of one grid step. `None` for
+    /// values, and for bits that are no function of the one bin.
+    pub(crate) fn posterior(&self, prior: &Prior, step: f64) -> Option<Posterior> {
+        let (borders, law) = match self {
+            Self::Symbols { classes, table } => {
+                let law = table.rows().iter().map(|row| row.iter().map(|&entry| entry as f64).collect()).collect();
+                (classes.borders(), law)
+            }
+            Self::Flips { steps, table, side } if steps.len() == 1 => flip_law(steps[0], table, *side),
+            _ => return None,
+        };
+        let borders: Vec<f64> = borders.iter().map(|border| border * step).collect();
+        Some(Posterior::new(prior, &prior.classes(&borders), &law))
     }
 
     /// The deterministic part: what the noise is added to, or the projected value itself.
@@ -170,6 +207,28 @@ impl Perturbation {
             }
         }
     }
+}
+
+/// The law of a flipped bit by class, with the classes' borders: levels on both sides of zero or of the threshold.
+fn flip_law(steps: u64, table: &FlipTable, side: Side) -> (Vec<f64>, Vec<Vec<f64>>) {
+    const LEVELS: i64 = 64; // beyond it no prior has mass that counts
+    let flip = |level: u64| table.threshold(level) as f64 / 2f64.powi(64);
+    let row = |plus: f64| vec![1.0 - plus, plus];
+    let (b, coin) = match side {
+        Side::CoinAtZero => (0, true),
+        Side::Above(b) => (b, false),
+    };
+    let border = |level: i64| b as f64 + level as f64 * steps as f64;
+    let mut borders: Vec<f64> = (1 - LEVELS..0).map(border).collect();
+    let mut law: Vec<Vec<f64>> = (1..=LEVELS as u64).rev().map(|level| row(flip(level))).collect();
+    if coin {
+        borders.push(-0.5); // the class of zero alone
+        law.push(row(0.5));
+    }
+    borders.push(b as f64 + 0.5);
+    borders.extend((1..LEVELS).map(border));
+    law.extend((1..=LEVELS as u64).map(|level| row(1.0 - flip(level))));
+    (borders, law)
 }
 
 /// `B_j`.

@@ -12,6 +12,7 @@ mod laplace;
 mod law;
 mod rng;
 mod staircase;
+mod symbols;
 mod wide;
 mod words;
 
@@ -22,3 +23,4 @@ pub use laplace::Laplace;
 pub use law::{Noise, NoiseParameters};
 pub use rng::{NoEntropy, NoiseKey, SecretRng};
 pub use staircase::Staircase;
+pub use symbols::{MOST_SYMBOLS, SymbolTable, response_weights, staircase_weights};

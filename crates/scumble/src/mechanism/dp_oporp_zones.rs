@@ -1,0 +1,87 @@
+//! Zones: publish, for each bin of OPORP, the zone it lies in, by randomized response over all zones.
+//!
+//! Ours, on [LL23] Algorithm 4. Symbols: `m` zones cut at public thresholds · `E = e^ε` · a zone stays with probability
+//! `E/(E+m-1)` and becomes any other with `1/(E+m-1)` · `t` repetitions of ε/t.
+//! A value on a threshold belongs to the zone nearer to zero; the thresholds `-0` and `0` cut out zero itself.
+//! Holds for: one attribute moving by ANY amount (so also for β as large as the range), still one bin an attribute. Not
+//! l1: eight touched bins cost 8ε.
+
+use super::classes::Classes;
+use super::parameters::{STEPS, Setup};
+use super::{Parts, Perturbation, Prior};
+use crate::error::ParameterError;
+use crate::noise::{MOST_SYMBOLS, SymbolTable, response_weights};
+use crate::privacy::{Promise, Unit};
+use crate::vectors::Grid;
+
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
+    setup.allow_units(&[Unit::Attribute], "one attribute touches one bin; g touched bins cost g epsilon")?;
+    let projection = setup.projection(&["oporp"])?;
+    let grid = setup.grid(STEPS)?;
+    let each = setup.epsilon.exact() / num_bigint::BigInt::from(setup.parameters.repeats); // ε/t
+    let perturbation = match &setup.parameters.thresholds[..] {
+        [] => by_prior(setup, &grid, &each)?,
+        given => response(integer_cuts(given, &grid)?, &each)?,
+    };
+    let Perturbation::Symbols { table, .. } = &perturbation else { unreachable!("made above") };
+    if setup.parameters.symbols.is_some_and(|symbols| usize::from(symbols) != table.symbols()) {
+        return Err(ParameterError::invalid(format!(
+            "{} thresholds make {} zones",
+            table.symbols() - 1,
+            table.symbols()
+        )));
+    }
+    let promise = Promise::Private(setup.pure(table.worst_ratio().epsilon() * setup.parameters.repeats as f64));
+    Ok(Parts { grid, projection, perturbation, promise })
+}
+
+/// Randomized response over the zones between the cuts: any two zones are neighbours.
+fn response(cuts: Vec<i64>, each: &num_rational::BigRational) -> Result<Perturbation, ParameterError> {
+    let zones = cuts.len() + 1;
+    let table = SymbolTable::rounded(&response_weights(zones, each), zones, each)?;
+    Ok(Perturbation::Symbols { classes: Classes::Zones { cuts }, table })
+}
+
+/// Cuts in grid steps: `q >= cut` is the side away from zero of a positive threshold, and the near side of a negative.
+fn integer_cuts(thresholds: &[f64], grid: &Grid) -> Result<Vec<i64>, ParameterError> {
+    let fits = |t: &f64| (t / grid.step()).abs() < 1e15;
+    if thresholds.len() >= MOST_SYMBOLS || !thresholds.iter().all(fits) {
+        return Err(ParameterError::invalid(format!("--thresholds takes up to {} finite numbers", MOST_SYMBOLS - 1)));
+    }
+    let cut = |&t: &f64| {
+        let steps = t / grid.step();
+        if t.is_sign_negative() { steps.ceil() as i64 } else { steps.floor() as i64 + 1 }
+    };
+    let cuts: Vec<i64> = thresholds.iter().map(cut).collect();
+    match cuts.windows(2).all(|pair| pair[0] < pair[1]) {
+        true => Ok(cuts),
+        false => Err(ParameterError::invalid("--thresholds must ascend, by at least one grid step each")),
+    }
+}
+
+/// Zones around zero that keep most of a bin under the prior: three up to ε = 4, five above.
+fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) -> Result<Perturbation, ParameterError> {
+    let epsilon = setup.epsilon.value() / setup.parameters.repeats as f64;
+    let zones = setup.parameters.symbols.unwrap_or(if epsilon <= 4.0 { 3 } else { 5 });
+    if !matches!(zones, 3 | 5) {
+        return Err(ParameterError::invalid(format!("{zones} zones need --thresholds; without them there are 3 or 5")));
+    }
+    let prior = Prior::new(setup.parameters);
+    // Cuts in eighths of the prior's deviation, from zero itself to two deviations.
+    let at = |eighths: u32| (f64::from(eighths) / 8.0 * prior.scale / grid.step()).round() as i64;
+    let mut best: Option<(f64, Perturbation)> = None;
+    for inner in 0..=16 {
+        for outer in if zones == 3 { inner..inner + 1 } else { inner + 1..26 } {
+            let mut cuts = vec![-at(inner), at(inner) + 1];
+            if zones == 5 {
+                cuts = vec![-at(outer).max(at(inner) + 1), cuts[0], cuts[1], at(outer).max(at(inner) + 1) + 1];
+            }
+            let candidate = response(cuts, each)?;
+            let kept = candidate.posterior(&prior, grid.step()).map_or(0.0, |posterior| posterior.kept);
+            if best.as_ref().is_none_or(|(most, _)| kept > *most) {
+                best = Some((kept, candidate));
+            }
+        }
+    }
+    Ok(best.expect("at least one pair of cuts").1)
+}
