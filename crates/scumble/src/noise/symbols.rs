@@ -234,3 +234,152 @@ pub fn staircase_weights(
     };
     (-(last as i64)..=last as i64).map(row).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_traits::One;
+
+    fn ratio(num: i64, den: i64) -> BigRational {
+        BigRational::new(num.into(), den.into())
+    }
+
+    fn lattice(epsilon: &BigRational, r: usize, symbols: usize, width: usize) -> Vec<Vec<BigUint>> {
+        let high = r.div_ceil(2);
+        staircase_weights(epsilon, (r, high), 60 * r, (symbols, width))
+    }
+
+    /// Every table is checked as it is made; its loss is close to what was asked for.
+    #[test]
+    fn tables_spend_nearly_all_of_epsilon_and_no_more() {
+        for (num, den) in [(1, 1000), (1, 10), (1, 2), (1, 1), (2, 1), (3, 1), (5, 1), (8, 1), (10, 1), (20, 1)] {
+            let epsilon = ratio(num, den);
+            let mut tables: Vec<_> = [2, 3, 5, 16]
+                .map(|zones| SymbolTable::rounded(&response_weights(zones, &epsilon), zones, &epsilon))
+                .into();
+            for r in [1, 2, 4, 8] {
+                for (symbols, width) in [(2, 1), (3, 1), (4, 2), (5, 1), (16, 1), (16, 3)] {
+                    tables.push(SymbolTable::rounded(&lattice(&epsilon, r, symbols, width), r, &epsilon));
+                }
+            }
+            for table in tables {
+                let worst = table.unwrap().worst_ratio();
+                assert!(worst.at_most_exp(&epsilon));
+                assert!(!worst.at_most_exp(&(&epsilon * ratio(95, 100))), "epsilon {epsilon}: {worst:?}");
+            }
+        }
+    }
+
+    /// For r = 1 the weights are those of the two-sided geometric law: P(y > 0 | J = 0) = b/(1+b), P(y > 0 | 1) = 1/(1+b).
+    #[test]
+    fn geometric_rows_have_their_closed_form() {
+        let epsilon = ratio(1, 1);
+        let b = crate::exact::exp_floor(&-&epsilon, 200);
+        let one = num_bigint::BigInt::one() << 200;
+        let rows = lattice(&epsilon, 1, 2, 1);
+        for (j, share) in [(0, &b), (1, &one)] {
+            let row = &rows[60 + j];
+            let found: num_bigint::BigInt = ((&row[1] << 200u32) / (&row[0] + &row[1])).into();
+            let expected = (share << 200) / (&one + &b);
+            let off = if found > expected { found - expected } else { expected - found };
+            assert!(off.bits() < 40, "{j}");
+        }
+    }
+
+    /// Cells are cut where the documentation says: each row's weights are sums of the noise law.
+    #[test]
+    fn cells_add_up_and_mirror() {
+        let epsilon = ratio(3, 1);
+        for (symbols, width) in [(3, 1), (5, 3), (3, 5)] {
+            let rows = lattice(&epsilon, 2, symbols, width);
+            for (row, mirrored) in rows.iter().zip(rows.iter().rev()) {
+                assert_eq!(row.iter().sum::<BigUint>(), rows[0].iter().sum());
+                assert!(row.iter().eq(mirrored.iter().rev()), "odd cells are symmetric");
+            }
+        }
+    }
+
+    #[test]
+    fn a_planted_fault_is_found() {
+        let epsilon = ratio(1, 1);
+        let (b, whole) = (1u64 << 28, 1u64 << 32);
+        let a = crate::exact::exp_floor(&epsilon, 28).to_u64().unwrap();
+        let two = |a: u64| SymbolTable::new(32, vec![vec![a, whole - a], vec![b, whole - b]], 1, &epsilon);
+        assert!(two(a).is_ok());
+        assert!(two(a + 1).is_err(), "an entry one unit past its bound");
+        assert!(
+            SymbolTable::new(32, vec![vec![a, whole - a - 1], vec![b, whole - b]], 1, &epsilon).is_err(),
+            "not a law"
+        );
+        assert!(
+            SymbolTable::new(32, vec![vec![0, whole], vec![0, whole]], 1, &epsilon).is_err(),
+            "an impossible symbol"
+        );
+
+        let other = SymbolTable::rounded(&lattice(&ratio(102, 100), 2, 3, 1), 2, &ratio(102, 100)).unwrap();
+        assert!(SymbolTable::new(32, other.rows().to_vec(), 2, &epsilon).is_err(), "a table for another epsilon");
+        assert!(
+            SymbolTable::new(32, other.rows().to_vec(), 3, &ratio(102, 100)).is_err(),
+            "neighbours one class further"
+        );
+
+        // J clamped to -1..=1 before noise for sensitivity 1, although neighbours are 2 points apart.
+        let clamped = &lattice(&epsilon, 1, 3, 1)[59..=61];
+        assert!(SymbolTable::rounded(clamped, 1, &epsilon).is_ok());
+        assert!(SymbolTable::rounded(clamped, 2, &epsilon).is_err(), "clamping with the wrong sensitivity");
+    }
+
+    #[test]
+    fn trimming_keeps_the_law() {
+        let epsilon = ratio(2, 1);
+        let full = SymbolTable::rounded(&lattice(&epsilon, 1, 3, 1), 1, &epsilon).unwrap();
+        let (short, dropped) = full.clone().trimmed();
+        assert!(dropped > 20 && short.rows().len() + 2 * dropped == full.rows().len());
+        for class in 0..full.rows().len() {
+            assert_eq!(
+                full.rows()[class],
+                short.rows()[class.clamp(dropped, full.rows().len() - 1 - dropped) - dropped]
+            );
+        }
+        let again = SymbolTable::new(32, short.rows().to_vec(), 1, &epsilon).unwrap();
+        assert_eq!(again, short);
+    }
+
+    /// Sum of squared deviations over expectations, scaled by 2^20 and rounded down.
+    fn chi_square(counts: &[u64], row: &[u64], draws: u64, bits: u32) -> u64 {
+        let scaled = |(&count, &entry): (&u64, &u64)| {
+            let expected = BigRational::new((BigUint::from(entry) * draws).into(), (BigUint::one() << bits).into());
+            let off = BigRational::from_integer(count.into()) - &expected;
+            (&off * &off / expected * BigRational::from_integer((1 << 20).into())).to_integer().to_u64().unwrap()
+        };
+        counts.iter().zip(row).map(scaled).sum()
+    }
+
+    /// 10^7 draws of each of several rows; alpha = 1e-6 in all: critical values of chi-square with 2, 4 and 15 degrees.
+    #[test]
+    fn draws_follow_the_table() {
+        const DRAWS: u64 = 10_000_000;
+        let mut rng = SecretRng::for_tests(11);
+        for (epsilon, r, symbols, critical) in
+            [(ratio(1, 1), 1, 3, 32), (ratio(5, 1), 2, 5, 40), (ratio(10, 1), 4, 16, 62)]
+        {
+            let table = SymbolTable::rounded(&lattice(&epsilon, r, symbols, 1), r, &epsilon).unwrap();
+            let class = 60 * r + 1;
+            let mut counts = vec![0u64; symbols];
+            (0..DRAWS).for_each(|_| counts[table.draw(class, &mut rng)] += 1);
+            let row = &table.rows()[class];
+            let likely: Vec<usize> =
+                (0..symbols).filter(|&y| (row[y] as u128 * DRAWS as u128) >> table.bits() >= 5).collect();
+            let pick = |from: &[u64]| likely.iter().map(|&y| from[y]).collect::<Vec<_>>();
+            let chi = |row: &[u64]| chi_square(&pick(&counts), &pick(row), DRAWS, table.bits()) >> 20;
+            assert!(chi(row) < critical, "epsilon {epsilon}: {}", chi(row));
+            // Planted fault: one part in 200 of the likeliest symbol moved to its neighbour.
+            let mut moved = row.clone();
+            let at = (0..symbols).max_by_key(|&y| row[y]).unwrap();
+            let part = row[at] / 200;
+            moved[at] -= part;
+            moved[(at + 1) % symbols] += part;
+            assert!(chi(&moved) > critical, "the test must see a shift of half a percent");
+        }
+    }
+}

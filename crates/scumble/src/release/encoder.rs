@@ -191,6 +191,37 @@ impl Encoder {
         }
     }
 
+    /// For packed codes: codes a byte, and the value of each of its digits in each of a byte's 256 states.
+    pub(crate) fn byte_values(&self) -> Option<(usize, Vec<f32>)> {
+        if !matches!(self.encoding, Encoding::B1 | Encoding::B4 | Encoding::Symbols { .. }) {
+            return None;
+        }
+        let (per_byte, base) = self.encoding.packing();
+        let top = (1..per_byte).fold(1u16, |power, _| power * base);
+        let digit = |state: u16, at: u32| state / (top / base.pow(at)) % base;
+        // A byte can hold digits that are no code (the fifth nibble symbol of five): no encoder writes them.
+        let value = |code: u16| if usize::from(code) < self.codes_count() { self.code_value(code.into()) } else { 0.0 };
+        let states = (0..256u16).flat_map(|state| (0..per_byte as u32).map(move |at| digit(state, at)));
+        Some((per_byte, states.map(value).collect()))
+    }
+
+    /// How many codes there are, for packed codes.
+    fn codes_count(&self) -> usize {
+        match self.encoding {
+            Encoding::Symbols { .. } => self.values.len(),
+            _ => self.encoding.packing().1.into(),
+        }
+    }
+
+    /// The real value of a code.
+    fn code_value(&self, code: i32) -> f32 {
+        match self.encoding {
+            Encoding::Symbols { .. } => self.values[code as usize] as f32,
+            Encoding::B1 => (2 * code - 1) as f32,
+            _ => ((f64::from(code) + self.offset()) * self.divisor as f64 * self.unit) as f32,
+        }
+    }
+
     /// The real values of a row: bits as -1 and 1, symbols by their table.
     pub fn decode(&self, bytes: &[u8], out: &mut [f32]) {
         if self.encoding == Encoding::F32 {
@@ -201,14 +232,7 @@ impl Encoder {
         }
         let mut codes = vec![0; self.k];
         self.codes(bytes, &mut codes);
-        let (step, offset) = (self.divisor as f64 * self.unit, self.offset());
-        for (value, &code) in out.iter_mut().zip(&codes) {
-            *value = match self.encoding {
-                Encoding::Symbols { .. } => self.values[code as usize] as f32,
-                Encoding::B1 => (2 * code - 1) as f32,
-                _ => ((f64::from(code) + offset) * step) as f32,
-            };
-        }
+        out.iter_mut().zip(&codes).for_each(|(value, &code)| *value = self.code_value(code));
     }
 }
 
@@ -218,5 +242,38 @@ fn natural(mechanism: &Mechanism) -> Encoding {
         OutputKind::Values => Encoding::F32,
         OutputKind::Bits => Encoding::B1,
         OutputKind::Symbols => Encoding::Symbols { count: mechanism.symbol_values().len() as u8 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoder(count: u8, k: usize) -> Encoder {
+        let encoding = Encoding::Symbols { count };
+        Encoder { encoding, k, divisor: 1, unit: 1.0, values: (0..count).map(|v| f64::from(v) - 1.0).collect() }
+    }
+
+    /// Value stability: the order that the documentation promises.
+    #[test]
+    fn packed_symbols_lie_as_documented() {
+        for (count, codes, bytes) in [
+            (2, vec![1, 0, 0, 0, 0, 0, 1, 1, 1], vec![0b1000_0011, 0b1000_0000]),
+            (3, vec![2, 1, 0, 1, 2, 1], vec![2 * 81 + 27 + 3 + 2, 81]),
+            (4, vec![3, 0, 1, 2, 2], vec![0b1100_0110, 0b1000_0000]),
+            (5, vec![4, 0, 3], vec![0x40, 0x30]),
+            (16, vec![15, 1, 7], vec![0xf1, 0x70]),
+        ] {
+            let encoder = encoder(count, codes.len());
+            let mut out = vec![0; encoder.bytes_per_row()];
+            encoder.encode(&codes, &mut out);
+            assert_eq!(out, bytes, "{count} symbols");
+            let mut back = vec![0; codes.len()];
+            encoder.codes(&out, &mut back);
+            assert!(back.iter().map(|&code| i64::from(code)).eq(codes.iter().copied()), "{count} symbols");
+            let mut values = vec![0.0; codes.len()];
+            encoder.decode(&out, &mut values);
+            assert!(values.iter().zip(&codes).all(|(&value, &code)| value == code as f32 - 1.0));
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! A query is either released too, or the searcher's own exact vector: projected, not noised. The exact query of a
 //! searcher is not protected, and ranks clearly better. Ties go to the lower row, so results are repeatable.
 
+mod symbols;
 mod top;
 
 pub use top::Hit;
@@ -110,7 +111,10 @@ pub fn search(
         (Metric::Hamming, _) => Err(ParameterError::invalid(
             "Hamming ranks released bits against released bits; use cosine or inner-product here",
         )),
-        (metric, queries) => Ok(by_score(release, queries, top, metric)),
+        (metric, queries) => match symbols::Packed::new(release) {
+            Some(packed) => Ok(packed.search(&query_values(queries), top, metric)),
+            None => Ok(by_score(release, queries, top, metric)),
+        },
     }
 }
 
@@ -123,25 +127,25 @@ fn hamming(release: &Release, query: &[u8], top: usize) -> Vec<Hit> {
     best.into_hits().into_iter().map(|hit| Hit { score: -hit.score, ..hit }).collect()
 }
 
+/// Every query as values.
+fn query_values(queries: Queries<'_>) -> Vec<Vec<f32>> {
+    match queries {
+        Queries::Released(other) => (0..other.len()).map(|q| other.values(q)).collect(),
+        Queries::Exact(exact) => (0..exact.len()).map(|q| exact.row(q).to_vec()).collect(),
+    }
+}
+
+/// Inner products on decoded rows: every encoding, and what the look-up of packed rows is checked against.
 fn by_score(release: &Release, queries: Queries<'_>, top: usize, metric: Metric) -> Vec<Vec<Hit>> {
     let k = release.k();
-    let count = match queries {
-        Queries::Released(other) => other.len(),
-        Queries::Exact(exact) => exact.len(),
-    };
-    let query = |q: usize| match queries {
-        Queries::Released(other) => other.values(q),
-        Queries::Exact(exact) => exact.row(q).to_vec(),
-    };
     let rows = release.all_values();
     let scale: Vec<f32> = match metric {
         Metric::Cosine => rows.chunks_exact(k).map(|row| dot(row, row).sqrt().max(f32::MIN_POSITIVE).recip()).collect(),
         _ => vec![1.0; release.len()],
     };
-    (0..count)
+    query_values(queries)
         .into_par_iter()
-        .map(|q| {
-            let query = query(q);
+        .map(|query| {
             let norm = if metric == Metric::Cosine { dot(&query, &query).sqrt().max(f32::MIN_POSITIVE) } else { 1.0 };
             let mut best = Top::new(top);
             for (row, values) in rows.chunks_exact(k).enumerate() {

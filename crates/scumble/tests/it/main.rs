@@ -10,3 +10,5 @@ mod oracle;
 mod projection;
 mod projection_laws;
 mod record;
+mod symbols;
+mod symbols_data;

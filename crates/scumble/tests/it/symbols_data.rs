@@ -1,0 +1,59 @@
+//! What few symbols keep of real data, beside the paper's sign mechanism. Left out, aloud, without the data.
+
+use scumble::evaluate::Features;
+use scumble::evaluate::retrieval::{precision_recall, true_neighbours};
+use scumble::io::{Batch, ReadOptions, read_all};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::projection::Seed;
+use scumble::release::{Release, Releaser};
+use scumble::search::{Queries, search};
+use scumble::vectors::{Range, Rows};
+use std::path::Path;
+
+const TOP: usize = 50;
+
+fn data(name: &str) -> Option<Batch> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
+    if !path.exists() {
+        println!("LEFT OUT: ../shared/data/{name} is not here");
+        return None;
+    }
+    Some(read_all(&path, &ReadOptions::default()).unwrap())
+}
+
+/// Recall@50 of released queries in released rows.
+fn recall(parameters: &Parameters, rows: Rows<'_>, queries: Rows<'_>, truth: &[Vec<u32>]) -> f64 {
+    let releaser = Releaser::new(Mechanism::new(parameters.clone()).unwrap(), None).unwrap();
+    let release = Release::from_rows(&releaser, rows).unwrap();
+    let asked = Release::from_rows(&releaser, queries).unwrap();
+    let found = search(&release, Queries::Released(&asked), TOP, None).unwrap();
+    let rankings: Vec<Vec<u32>> = found.iter().map(|hits| hits.iter().map(|hit| hit.row as u32).collect()).collect();
+    precision_recall(&rankings, truth, &[TOP])[0].recall
+}
+
+/// All 60,000 rows of MNIST, 100 queries from its test set, epsilon 5, 256 bits a row.
+#[test]
+fn mnist_one_bit_is_twice_and_three_symbols_two_and_a_half_times_the_papers_best() {
+    let (Some(train), Some(test)) = (data("mnist/train-images-idx3-ubyte.gz"), data("mnist/t10k-images-idx3-ubyte.gz"))
+    else {
+        return;
+    };
+    let (rows, queries) = (train.rows(), test.rows().slice(0, 100));
+    let truth = true_neighbours(&Features::from_rows(&rows), &Features::from_rows(&queries), TOP).unwrap();
+    let base = |id, k| {
+        let range = Range { lo: 0.0, hi: 255.0 };
+        let mut parameters = Parameters::new(id, 784, k, 5.0, 255.0, range, Seed([1; 32]));
+        (parameters.norm, parameters.density) = (Some(9.2 * 255.0), Some(0.19));
+        parameters
+    };
+    let score = |parameters: &Parameters| recall(parameters, rows, queries, &truth);
+    let papers = [1, 2, 4].map(|repeats| score(&Parameters { repeats, ..base(MechanismId::DpSignoporpRrSmooth, 256) }));
+    let paper = papers.into_iter().fold(0.0, f64::max);
+    let bit = score(&base(MechanismId::DpSignoporpCeil, 256));
+    let three = score(&Parameters { symbols: Some(3), ..base(MechanismId::DpOporpLattice, 160) });
+    println!(
+        "MNIST 60,000 rows, epsilon 5, 256 bits: paper's best sign {paper:.3} {papers:.3?}, bit {bit:.3}, 3 symbols {three:.3}"
+    );
+    assert!(bit >= 2.0 * paper, "bit {bit} paper {paper}");
+    assert!(three >= 2.5 * paper, "3 symbols {three} paper {paper}");
+}
