@@ -1,11 +1,15 @@
 //! Utility on a user's own data: retrieval, classification, the page that shows them. Sees both sides of the wall,
 //! so nothing it prints is private: run it where the data may be seen.
 
+pub mod charts;
+pub mod claims;
 mod features;
 pub mod outcome;
+pub mod page;
 pub mod plot;
 mod random;
 pub mod report;
+pub mod reproduce;
 pub mod retrieval;
 pub mod svm;
 pub mod sweep;

@@ -3,6 +3,7 @@
 //! Each figure carries the paper's LaTeX label. What the paper draws is a solid or dashed curve; what we add is said in
 //! the caption. Simulations use a fixed generator, so that a page can be made again.
 
+use super::claims::Claim;
 use super::plot::{Axis, Figure, Panel, Series, Stroke};
 use super::random::Fixed;
 use crate::calibration::{Ratio, gaussian, signs, staircase};
@@ -27,25 +28,6 @@ pub struct TheoryFigure {
     pub figure: Figure,
     /// Claims of the paper about it: words, verdict, evidence.
     pub claims: Vec<Claim>,
-}
-
-/// One statement of the paper with our verdict.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claim {
-    /// Where the paper says it.
-    pub source: String,
-    /// What it says.
-    pub statement: String,
-    /// What the data say; `None` when they cannot tell.
-    pub holds: Option<bool>,
-    /// The numbers behind the verdict.
-    pub evidence: String,
-}
-
-impl Claim {
-    pub(crate) fn new(source: &str, statement: &str, holds: Option<bool>, evidence: impl Into<String>) -> Self {
-        Self { source: source.into(), statement: statement.into(), holds, evidence: evidence.into() }
-    }
 }
 
 /// All figures, in the paper's order.
@@ -374,7 +356,7 @@ fn smooth_flip_prob() -> TheoryFigure {
          for the same ε.",
         vec![panel("Flip probability", Axis::linear("|x| / β"), Axis::linear("probability"), series)],
         vec![Claim::new(
-            "Section 4.3 (ours)",
+            "ours",
             "The ceil rule never flips more often than the smooth rule",
             Some(better),
             format!("at L = 3: {ours:.4} against {theirs:.4}"),
