@@ -339,8 +339,6 @@ fn parquet() {
     std::fs::create_dir(folder.path("none")).unwrap();
     cases.add_path(folder.path("none"), Kind::NoParquetFiles);
     folder.parquet("nested/day=1/x.parquet", &table(vec![("vector", vectors())]), 9);
-    cases.add_path(folder.path("nested/day=1"), Kind::NoRows);
-    cases.all.pop();
     folder.parquet("dims/a.parquet", &table(vec![("vector", fixed(2, None, ok(4)))]), 9);
     folder.parquet("dims/b.parquet", &table(vec![("vector", fixed(3, None, ok(6)))]), 9);
     let options = ReadOptions::default();
