@@ -20,6 +20,7 @@ mod dp_signrp_rr;
 mod gain;
 mod id;
 mod idp_signrp;
+mod law;
 mod noise_levels;
 mod odds;
 mod parameters;

@@ -1,5 +1,6 @@
 //! All integration tests in one binary, so that linking stays cheap.
 
+mod exact_dp;
 mod io_malformed;
 mod io_memory;
 mod io_read;
