@@ -1,5 +1,6 @@
 //! All integration tests in one binary, so that linking stays cheap.
 
+mod estimates;
 mod exact_dp;
 mod io_malformed;
 mod io_memory;
@@ -11,5 +12,6 @@ mod oracle;
 mod projection;
 mod projection_laws;
 mod record;
+mod support;
 mod symbols;
 mod symbols_data;

@@ -1,0 +1,124 @@
+//! Estimators on random pairs: bias within 3 standard errors, 95% intervals that cover 93% to 97%.
+
+use crate::support::Draw;
+use scumble::estimate::{self, Estimate, EstimateError, RowRef};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::projection::Seed;
+use scumble::release::{Encoding, Release, Releaser};
+use scumble::vectors::{Range, Rows, Scalars};
+
+const P: usize = 128;
+const PAIRS: usize = 2000;
+
+/// Pairs of correlated rows in [-1, 1], as rows 2i and 2i+1.
+fn pairs(seed: u64) -> Vec<f32> {
+    let mut draw = Draw::new(seed);
+    let mut rows = Vec::with_capacity(2 * PAIRS * P);
+    for _ in 0..PAIRS {
+        let u: Vec<f32> = (0..P).map(|_| (draw.uniform() * 2.0 - 1.0) as f32).collect();
+        let v: Vec<f32> = u.iter().map(|x| 0.6 * x + 0.4 * (draw.uniform() * 2.0 - 1.0) as f32).collect();
+        rows.extend(u);
+        rows.extend(v);
+    }
+    rows
+}
+
+fn truth(u: &[f32], v: &[f32]) -> (f64, f64, f64) {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+    (dot(u, u), dot(v, v), dot(u, v))
+}
+
+/// Releases every pair under its own projection, so that pairs are independent, and compares with the truth.
+fn check(
+    id: MechanismId,
+    epsilon: f64,
+    encoding: Option<Encoding>,
+    estimator: fn(RowRef<'_>, RowRef<'_>) -> Result<Estimate, EstimateError>,
+    target: fn(f64, f64, f64) -> f64,
+    adjust: fn(&mut Parameters),
+) {
+    let rows = pairs(7);
+    let (mut errors, mut covered, mut defined) = (Vec::new(), 0, 0);
+    for pair in 0..PAIRS {
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&(pair as u64).to_le_bytes());
+        let mut parameters = Parameters::new(id, P, 32, epsilon, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed(seed));
+        if parameters.mechanism.notion() == scumble::mechanism::NotionKind::Approximate {
+            parameters.delta = Some(1e-6);
+        }
+        adjust(&mut parameters);
+        let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), encoding).unwrap();
+        let both = &rows[2 * pair * P..2 * (pair + 1) * P];
+        let release = Release::from_rows(&releaser, Rows::dense(Scalars::F32(both), P)).unwrap();
+        let got = estimator(RowRef::new(&release, 0).unwrap(), RowRef::new(&release, 1).unwrap()).unwrap();
+        if got.value.is_nan() {
+            continue;
+        }
+        let (a, b, g) = truth(&both[..P], &both[P..]);
+        let target = target(a, b, g);
+        defined += 1;
+        errors.push(got.value - target);
+        covered += usize::from((got.interval.0..=got.interval.1).contains(&target));
+    }
+    let n = defined as f64;
+    let mean = errors.iter().sum::<f64>() / n;
+    let spread = (errors.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / n).sqrt();
+    let coverage = covered as f64 / n;
+    assert!(mean.abs() <= 3.0 * spread / n.sqrt(), "{id} at {epsilon}: bias {mean} +- {}", spread / n.sqrt());
+    assert!((0.93..=0.97).contains(&coverage), "{id} at {epsilon}: coverage {coverage}");
+}
+
+#[test]
+fn inner_products_of_every_value_mechanism() {
+    for &id in MechanismId::ALL.iter().filter(|id| id.output() == scumble::mechanism::OutputKind::Values) {
+        check(id, 8.0, None, estimate::inner_product, |_, _, g| g, |_| ());
+    }
+}
+
+#[test]
+fn squared_distance_and_norm() {
+    for id in [MechanismId::RawStaircase, MechanismId::DpOporpLaplace, MechanismId::DpOporp, MechanismId::DpRpGOptB] {
+        check(id, 8.0, None, estimate::squared_distance, |a, b, g| a + b - 2.0 * g, |_| ());
+        check(id, 8.0, None, |u, _| estimate::squared_norm(u), |a, _, _| a, |_| ());
+    }
+}
+
+#[test]
+fn cosine_covers_where_norms_are_well_known() {
+    for id in [MechanismId::RawStaircase, MechanismId::RawLaplace] {
+        check(id, 10.0, None, estimate::cosine, |a, b, g| g / (a * b).sqrt(), |_| ());
+    }
+}
+
+#[test]
+fn encodings_keep_the_estimate() {
+    for encoding in [Encoding::I16, Encoding::B8] {
+        check(MechanismId::DpOporpStaircase, 5.0, Some(encoding), estimate::inner_product, |_, _, g| g, |p| p.norm = Some(6.5));
+    }
+}
+
+#[test]
+fn angle_from_randomized_response() {
+    check(
+        MechanismId::DpSignrpRr,
+        40.0,
+        None,
+        estimate::angle,
+        |a, b, g| (g / (a * b).sqrt()).acos(),
+        |p| p.projection = Some("gaussian".parse().unwrap()),
+    );
+}
+
+#[test]
+fn what_is_not_identifiable_is_refused() {
+    let rows = pairs(1);
+    for id in [MechanismId::DpSignoporpCeil, MechanismId::DpSignoporpRrSmooth, MechanismId::DpSignrpCeil] {
+        let parameters = Parameters::new(id, P, 32, 3.0, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed([1; 32]));
+        let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap();
+        let release = Release::from_rows(&releaser, Rows::dense(Scalars::F32(&rows[..2 * P]), P)).unwrap();
+        let (a, b) = (RowRef::new(&release, 0).unwrap(), RowRef::new(&release, 1).unwrap());
+        assert!(matches!(estimate::angle(a, b), Err(EstimateError::NotIdentifiable(_))), "{id}");
+        assert!(matches!(estimate::inner_product(a, b), Err(EstimateError::NotIdentifiable(_))), "{id}");
+        assert!(RowRef::new(&release, 2).is_err());
+    }
+}
