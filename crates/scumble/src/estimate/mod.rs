@@ -31,6 +31,21 @@ impl Estimate {
         Self { value, variance, interval: (value - half, value + half) }
     }
 
+    /// A squared length: its variance `4 s2 D + fixed + 2 c D^2` grows with the unknown D itself, so the interval holds
+    /// every D that lies within 1.96 deviations of the estimate (Wilson's construction, a quadratic in D).
+    fn squared_length(value: f64, s2: f64, fixed: f64, c: f64) -> Self {
+        let at = value.max(0.0);
+        let plain = Self::new(value, 4.0 * s2 * at + fixed + 2.0 * c * at * at);
+        let z2 = Z95 * Z95;
+        let (a, half_b, constant) = (1.0 - 2.0 * c * z2, value + 2.0 * s2 * z2, value * value - z2 * fixed);
+        let discriminant = half_b * half_b - a * constant;
+        if a <= 0.0 || discriminant < 0.0 {
+            return plain; // too few coordinates for the construction
+        }
+        let root = discriminant.sqrt();
+        Self { interval: ((half_b - root) / a, (half_b + root) / a), ..plain }
+    }
+
     fn undefined() -> Self {
         Self { value: f64::NAN, variance: f64::NAN, interval: (f64::NAN, f64::NAN) }
     }
@@ -151,9 +166,7 @@ pub fn squared_norm(a: RowRef<'_>) -> Result<Estimate, EstimateError> {
     let law = Law::of(a.release)?;
     let x = a.values();
     let value = law.squared_norm(&x);
-    let norm = value.max(0.0);
-    let variance = 4.0 * law.s2 * norm + law.k * (law.m4 - law.s2 * law.s2) + 2.0 * law.c * norm * norm;
-    Ok(Estimate::new(value, variance))
+    Ok(Estimate::squared_length(value, law.s2, law.k * (law.m4 - law.s2 * law.s2), law.c))
 }
 
 /// `|u-v|^2`.
@@ -164,9 +177,7 @@ pub fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, Estima
     // Fourth moment of a sum of two independent symmetric variables.
     let m4 = la.m4 + lb.m4 + 6.0 * la.s2 * lb.s2;
     let value = dot(&difference, &difference) - la.k * s2;
-    let distance = value.max(0.0);
-    let variance = 4.0 * s2 * distance + la.k * (m4 - s2 * s2) + 2.0 * la.c * distance * distance;
-    Ok(Estimate::new(value, variance))
+    Ok(Estimate::squared_length(value, s2, la.k * (m4 - s2 * s2), la.c))
 }
 
 /// `u.v / (|u| |v|)`, NaN when a debiased norm is not positive.

@@ -8,8 +8,17 @@ use num_traits::{One, Zero};
 
 impl Perturbation {
     /// `P[y_j = y]` given all k projected integers `x` of the row. Coordinates are independent given `x`.
+    ///
+    /// # Panics
+    /// For the whole-record mechanisms, whose bits are not independent.
     pub fn probability(&self, x: &[i64], j: usize, y: i64) -> BigRational {
         match self {
+            Self::Cap(_) => panic!("the bits of a cap are drawn together"),
+            Self::Symbols { classes, table } => {
+                let row = &table.rows()[classes.of(x[j])];
+                let weight = usize::try_from(y).ok().and_then(|y| row.get(y)).copied().unwrap_or(0);
+                BigRational::new(BigInt::from(weight), BigInt::one() << table.bits())
+            }
             Self::Noise { noise, .. } => {
                 let mut prepared = x.to_vec();
                 self.prepare(&mut prepared);
@@ -32,7 +41,8 @@ impl Perturbation {
                         IndividualNoise::Gaussian(noise) => {
                             // The noise decides where shared * n^2 > x^2, with the sign of n.
                             let square = i128::from(x[j]).pow(2);
-                            let least = (1..).find(|n| i128::from(*n).pow(2) * shared as i128 > square).expect("some n");
+                            let least =
+                                (1..).find(|n| i128::from(*n).pow(2) * shared as i128 > square).expect("some n");
                             let up = above(noise, least - 1);
                             if plus { BigRational::one() - &up } else { up }
                         }

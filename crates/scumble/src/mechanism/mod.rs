@@ -39,8 +39,8 @@ pub use gain::Gain;
 pub use id::{MechanismId, NotionKind, OutputKind};
 pub use parameters::{Parameters, SignrpMode};
 pub use perturbation::{IndividualNoise, Perturbation, Side};
-pub use record::Cap;
 pub use prior::{Posterior, Prior};
+pub use record::Cap;
 
 use crate::error::{DataErrorKind, ParameterError};
 use crate::noise::SecretRng;

@@ -151,12 +151,13 @@ impl Parameters {
         self
     }
 
-    /// A public guess of a row's Euclidean norm: the one given, or that of values spread evenly over the range.
+    /// A public guess of a row's Euclidean norm: the one given, or that of values with a third of the power of an even
+    /// spread over the range (images and embeddings lie near it; a factor of 2 costs little).
     pub fn norm_guess(&self) -> f64 {
         let Range { lo, hi } = self.range;
         self.norm.unwrap_or_else(|| {
             let density = self.density.unwrap_or(1.0);
-            (density * self.dim as f64 * (lo * lo + lo * hi + hi * hi) / 3.0).sqrt()
+            (density * self.dim as f64 * (lo * lo + lo * hi + hi * hi) / 9.0).sqrt()
         })
     }
 }

@@ -26,8 +26,15 @@ struct Case {
 
 fn parameters(id: MechanismId, case: Case, epsilon: f64, delta: Option<f64>) -> Parameters {
     let range = Range::new(f64::from(-case.top), f64::from(case.top)).unwrap();
-    let mut parameters =
-        Parameters::new(id, case.p, case.k, epsilon, f64::from(case.steps), range, Seed([case.p as u8 * 16 + case.k as u8; 32]));
+    let mut parameters = Parameters::new(
+        id,
+        case.p,
+        case.k,
+        epsilon,
+        f64::from(case.steps),
+        range,
+        Seed([case.p as u8 * 16 + case.k as u8; 32]),
+    );
     parameters.repeats = case.repeats;
     parameters.grid_exponent = Some(0);
     parameters.delta = delta;
@@ -102,7 +109,8 @@ fn worst_ratio(mechanism: &Mechanism, case: Case, window: i64) -> Option<BigRati
                         }
                         Some(worst)
                     };
-                    let coordinate = if individual { coordinate() } else { seen.entry(key).or_insert_with(coordinate).clone() };
+                    let coordinate =
+                        if individual { coordinate() } else { seen.entry(key).or_insert_with(coordinate).clone() };
                     ratio *= coordinate?;
                 }
                 worst = worst.max(ratio);
@@ -159,7 +167,12 @@ fn worst_delta(mechanism: &Mechanism, case: Case, epsilon: f64, window: i64) -> 
     worst
 }
 
-fn hockey_stick(laws: &[Vec<(BigRational, BigRational)>], e: &BigRational, a: BigRational, b: BigRational) -> BigRational {
+fn hockey_stick(
+    laws: &[Vec<(BigRational, BigRational)>],
+    e: &BigRational,
+    a: BigRational,
+    b: BigRational,
+) -> BigRational {
     match laws.split_first() {
         None => (a - e * b).max(BigRational::zero()),
         Some((law, rest)) => law
@@ -309,7 +322,8 @@ fn composed_sign_bits() {
 #[test]
 fn individual_dp_fails_this_check() {
     for id in [MechanismId::IdpSignrpRr, MechanismId::IdpSignoporpRr] {
-        let mechanism = Mechanism::new(parameters(id, Case { p: 3, k: 2, top: 3, steps: 2, repeats: 1 }, 0.1, None)).unwrap();
+        let mechanism =
+            Mechanism::new(parameters(id, Case { p: 3, k: 2, top: 3, steps: 2, repeats: 1 }, 0.1, None)).unwrap();
         assert_eq!(worst_ratio(&mechanism, Case { p: 3, k: 2, top: 3, steps: 2, repeats: 1 }, 0), None, "{id}");
     }
     for id in [MechanismId::IdpSignrpG, MechanismId::IdpSignoporpG] {

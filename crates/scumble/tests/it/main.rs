@@ -1,5 +1,6 @@
 //! All integration tests in one binary, so that linking stays cheap.
 
+mod certificate;
 mod estimates;
 mod exact_dp;
 mod io_malformed;
@@ -7,6 +8,7 @@ mod io_memory;
 mod io_read;
 mod io_support;
 mod io_write;
+mod mnist;
 mod noise;
 mod oracle;
 mod projection;
