@@ -195,10 +195,15 @@ pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     let (dg, da, db) = (1.0 / (na * nb).sqrt(), -value / (2.0 * na), -value / (2.0 * nb));
     let (cov_ga, cov_gb) = (2.0 * la.s2 * g + 2.0 * la.c * na * g, 2.0 * lb.s2 * g + 2.0 * lb.c * nb * g);
     let cov_ab = 2.0 * la.c * g * g;
+    let (var_a, var_b) = (var_norm(&la, na), var_norm(&lb, nb));
     let variance = dg * dg * var_g
-        + da * da * var_norm(&la, na)
-        + db * db * var_norm(&lb, nb)
+        + da * da * var_a
+        + db * db * var_b
         + 2.0 * (dg * da * cov_ga + dg * db * cov_gb + da * db * cov_ab);
+    // The second-order bias of the ratio, by the same expansion.
+    let bias = value * (0.375 * (var_a / (na * na) + var_b / (nb * nb)) + 0.25 * cov_ab / (na * nb))
+        - 0.5 * dg * (cov_ga / na + cov_gb / nb);
+    let value = value - bias;
     Ok(Estimate::new(value, variance.max(0.0)))
 }
 

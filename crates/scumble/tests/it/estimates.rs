@@ -1,4 +1,4 @@
-//! Estimators on random pairs: bias within 3 standard errors, 95% intervals that cover 93% to 97%.
+//! Estimators on random pairs: no bias that 8,000 pairs can see, 95% intervals that cover 93% to 97%.
 
 use crate::support::Draw;
 use scumble::estimate::{self, Estimate, EstimateError, RowRef};
@@ -8,7 +8,7 @@ use scumble::release::{Encoding, Release, Releaser};
 use scumble::vectors::{Range, Rows, Scalars};
 
 const P: usize = 128;
-const PAIRS: usize = 2000;
+const PAIRS: usize = 8000;
 /// Projections that the pairs are spread over: the draw of the projection is part of every variance.
 const SEEDS: usize = 40;
 
@@ -70,8 +70,11 @@ fn check(
     let mean = errors.iter().sum::<f64>() / n;
     let spread = (errors.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / n).sqrt();
     let coverage = covered as f64 / n;
-    assert!(mean.abs() <= 3.0 * spread / n.sqrt(), "{id} at {epsilon}: bias {mean} +- {}", spread / n.sqrt());
-    assert!((0.93..=0.97).contains(&coverage), "{id} at {epsilon}: coverage {coverage}");
+    // Fresh noise in every run: 4.5 standard errors keep a false alarm below 1e-5 a check, and the coverage bounds of
+    // 93% and 97% are widened by two standard errors of the count.
+    assert!(mean.abs() <= 4.5 * spread / n.sqrt(), "{id} at {epsilon}: bias {mean} +- {}", spread / n.sqrt());
+    let slack = 2.0 * (0.95 * 0.05 / n).sqrt();
+    assert!((0.93 - slack..=0.97 + slack).contains(&coverage), "{id} at {epsilon}: coverage {coverage}");
 }
 
 #[test]
@@ -91,8 +94,7 @@ fn squared_distance_and_norm() {
 
 #[test]
 fn cosine_covers_where_norms_are_well_known() {
-    // A ratio of debiased numbers has a bias of second order: it must be small beside the spread.
-    for (id, epsilon) in [(MechanismId::RawStaircase, 10.0), (MechanismId::RawLaplace, 25.0)] {
+    for (id, epsilon) in [(MechanismId::RawStaircase, 10.0), (MechanismId::RawLaplace, 20.0)] {
         check(id, epsilon, None, estimate::cosine, |a, b, g| g / (a * b).sqrt(), |_| ());
     }
 }

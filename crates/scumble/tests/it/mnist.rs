@@ -56,9 +56,9 @@ impl Mnist {
         encoding: Option<Encoding>,
         adjust: impl Fn(&mut Parameters),
     ) -> (f64, f64) {
-        // One projection moves the recall by about .03: three are averaged.
-        let each = [1, 2, 3].map(|seed| self.recall_of(Seed([seed; 32]), id, epsilon, encoding, &adjust));
-        (each.iter().map(|r| r.0).sum::<f64>() / 3.0, each.iter().map(|r| r.1).sum::<f64>() / 3.0)
+        // One projection moves the recall by about .03: two are averaged.
+        let each = [1, 2].map(|seed| self.recall_of(Seed([seed; 32]), id, epsilon, encoding, &adjust));
+        (each.iter().map(|r| r.0).sum::<f64>() / 2.0, each.iter().map(|r| r.1).sum::<f64>() / 2.0)
     }
 
     fn recall_of(
@@ -104,13 +104,22 @@ fn the_table_of_section_9() {
     let mut wrong = Vec::new();
     for (id, row) in table {
         for (at, epsilon) in [1.0, 2.0, 3.0, 5.0, 10.0, 20.0].into_iter().enumerate() {
-            let (private, with_exact) = mnist.recall(id, epsilon, None, |_| ());
+            // The table's prototype padded 784 attributes to 256 bins of 4, of which 60 stayed empty: 196 bins of 4.
+            let (private, with_exact) = mnist.recall(id, epsilon, None, |p| p.k = if id.is_raw() { P } else { 196 });
             println!("{id} {epsilon}: {private:.3} (table {}), exact query {with_exact:.3}", row[at]);
             if (private - row[at]).abs() > 0.03 {
                 wrong.push(format!("{id} at {epsilon}: {private:.3}, table {}", row[at]));
             }
             if id == MechanismId::DpOporpStaircase && (with_exact - exact[at]).abs() > 0.03 {
                 wrong.push(format!("{id} exact query at {epsilon}: {with_exact:.3}, table {}", exact[at]));
+            }
+            // All 256 bins filled evenly: more noise in all, less collision; from epsilon 5 on never worse than the table.
+            if epsilon >= 5.0 && matches!(id, MechanismId::DpOporpLaplace | MechanismId::DpOporpStaircase) {
+                let even = mnist.recall(id, epsilon, None, |_| ()).0;
+                println!("  256 even bins: {even:.3}");
+                if even < row[at] - 0.03 {
+                    wrong.push(format!("{id} with 256 even bins at {epsilon}: {even:.3}, table {}", row[at]));
+                }
             }
         }
     }
