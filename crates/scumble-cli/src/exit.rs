@@ -1,0 +1,76 @@
+//! How a run ends: 0 done, 1 refused, 2 error, and one line on standard error.
+
+use scumble::error::ParameterError;
+use scumble::io::{ReadError, WriteError};
+use std::process::ExitCode;
+
+/// The exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All that was asked for was done.
+    Done = 0,
+    /// Refused: not private, over budget, not identifiable, or a check failed.
+    Refused = 1,
+    /// Wrong use, unreadable input, output that cannot be written.
+    Error = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a run ended early, in one line that says what to do.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    /// Exit status 2.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Error, message: message.into() }
+    }
+
+    /// Exit status 1.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Refused, message: message.into() }
+    }
+
+    /// Prints the line.
+    pub fn report(&self) -> Exit {
+        eprintln!("scumble: {}", self.message);
+        self.exit
+    }
+
+    /// The line without the program's name.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl From<ParameterError> for Failure {
+    fn from(error: ParameterError) -> Self {
+        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::error(error.to_string())
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        Self::error(error.to_string())
+    }
+}
+
+impl From<scumble::noise::NoEntropy> for Failure {
+    fn from(error: scumble::noise::NoEntropy) -> Self {
+        Self::error(error.to_string())
+    }
+}

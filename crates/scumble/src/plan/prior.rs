@@ -1,0 +1,185 @@
+//! Rows to forecast with: made up from public numbers alone, or a sample that the operator offers.
+
+use crate::error::{DataError, DataErrorKind};
+use crate::mechanism::Parameters;
+use crate::vectors::{Layout, Rows, Scalars};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+use std::fmt;
+
+/// Most entries that are looked at: enough for three digits, and a plan in a blink.
+const ENTRIES: usize = 1 << 21;
+
+/// Mean cosine of two rows and its spread over a table, where no sample says otherwise: between images and text.
+const COSINE: (f64, f64) = (0.4, 0.15);
+
+/// Rows with the geometry that decides a ranking. Prints its shape only: it may hold a private sample.
+pub(super) struct Prior {
+    offsets: Vec<usize>,
+    index: Vec<u32>,
+    values: Vec<f32>,
+    dim: usize,
+    /// Mean and spread of the cosine of two rows.
+    pub cosine: (f64, f64),
+    /// True when it was taken from a sample or from public numbers that were given, not from the range alone.
+    pub informed: bool,
+}
+
+impl fmt::Debug for Prior {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prior({} x {})", self.offsets.len() - 1, self.dim)
+    }
+}
+
+impl Prior {
+    /// Made-up rows of the public norm and density. The same numbers give the same rows.
+    pub fn from_public(parameters: &Parameters) -> Self {
+        let dim = parameters.dim;
+        let density = parameters.density.unwrap_or(1.0).clamp(0.0, 1.0);
+        let filled = ((density * dim as f64).round() as usize).clamp(1, dim);
+        let rows = (ENTRIES / filled).clamp(1, 64);
+        let mut random = ChaCha8Rng::from_seed([0; 32]);
+        let law = Law::new(parameters, filled);
+        let (mut offsets, mut index, mut values) = (vec![0], Vec::new(), Vec::new());
+        for _ in 0..rows {
+            for at in 0..filled {
+                // One place in each of `filled` equal stretches, so that indices rise.
+                let (from, to) = (at * dim / filled, (at + 1) * dim / filled);
+                index.push((from + (random.next_u32() as usize) % (to - from)) as u32);
+                values.push(law.draw(&mut random));
+            }
+            offsets.push(index.len());
+        }
+        let informed = parameters.norm.is_some() || parameters.density.is_some();
+        Self { offsets, index, values, dim, cosine: COSINE, informed }
+    }
+
+    /// The first rows of a sample, with the cosines found among them.
+    pub fn from_sample(sample: Rows<'_>) -> Result<Self, DataError> {
+        let (mut offsets, mut index, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..sample.len().min(256) {
+            entries(sample, i, |j, value| {
+                if !value.is_finite() {
+                    let kind = if value.is_nan() { DataErrorKind::Nan } else { DataErrorKind::Infinite };
+                    return Err(DataError { row: i as u64, column: Some(j as u64), kind });
+                }
+                if value != 0.0 {
+                    index.push(j as u32);
+                    values.push(value as f32);
+                }
+                Ok(())
+            })?;
+            offsets.push(index.len());
+            if index.len() > ENTRIES {
+                break;
+            }
+        }
+        let mut prior = Self { offsets, index, values, dim: sample.dim(), cosine: COSINE, informed: true };
+        prior.cosine = prior.cosines();
+        Ok(prior)
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows::sparse(&self.offsets, &self.index, Scalars::F32(&self.values), self.dim)
+    }
+
+    /// Mean and deviation of the cosine over pairs of rows.
+    fn cosines(&self) -> (f64, f64) {
+        let row = |i: usize| {
+            let range = self.offsets[i]..self.offsets[i + 1];
+            (&self.index[range.clone()], &self.values[range])
+        };
+        let rows = self.offsets.len() - 1;
+        let norms: Vec<f64> = (0..rows).map(|i| row(i).1.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()).collect();
+        let mut found = Vec::new();
+        let mut dense = vec![0f32; self.dim];
+        for i in 0..rows.min(64) {
+            row(i).0.iter().zip(row(i).1).for_each(|(&j, &x)| dense[j as usize] = x);
+            for k in i + 1..rows {
+                let product: f64 = row(k).0.iter().zip(row(k).1).map(|(&j, &x)| f64::from(x * dense[j as usize])).sum();
+                if norms[i] > 0.0 && norms[k] > 0.0 {
+                    found.push(product / (norms[i] * norms[k]));
+                }
+            }
+            row(i).0.iter().for_each(|&j| dense[j as usize] = 0.0);
+        }
+        if found.len() < 20 {
+            return COSINE;
+        }
+        let mean = found.iter().sum::<f64>() / found.len() as f64;
+        let variance = found.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / found.len() as f64;
+        (mean, variance.sqrt().max(0.01))
+    }
+}
+
+/// Calls `visit(column, value)` for the stored entries of a row.
+fn entries(
+    rows: Rows<'_>,
+    i: usize,
+    mut visit: impl FnMut(usize, f64) -> Result<(), DataError>,
+) -> Result<(), DataError> {
+    match rows.layout() {
+        Layout::Dense { values, row_stride, column_stride } => {
+            (0..rows.dim()).try_for_each(|j| visit(j, values.get(i * row_stride + j * column_stride)))
+        }
+        Layout::Sparse { offsets, index, values } => {
+            (offsets[i]..offsets[i + 1]).try_for_each(|at| visit(index[at] as usize, values.get(at)))
+        }
+    }
+}
+
+/// Values of a given root mean square inside the range: spread evenly, or pushed to the ends where they must be large.
+struct Law {
+    amplitude: f64,
+    power: f64,
+    both_signs: bool,
+    negative: bool,
+}
+
+impl Law {
+    fn new(parameters: &Parameters, filled: usize) -> Self {
+        let range = parameters.range;
+        let largest = range.lo.abs().max(range.hi.abs());
+        let root = parameters.norm_guess() / (filled as f64).sqrt();
+        // |value| = amplitude U^power has the root mean square amplitude / sqrt(2 power + 1).
+        let (amplitude, power) = match largest / root {
+            ratio if ratio >= 3f64.sqrt() => (3f64.sqrt() * root, 1.0),
+            ratio => (largest, ((ratio * ratio - 1.0) / 2.0).max(0.0)),
+        };
+        Self { amplitude, power, both_signs: range.lo < 0.0 && range.hi > 0.0, negative: range.hi <= 0.0 }
+    }
+
+    fn draw(&self, random: &mut ChaCha8Rng) -> f32 {
+        let bits = random.next_u64();
+        let size = self.amplitude * ((bits >> 11) as f64 / (1u64 << 53) as f64).powf(self.power);
+        let minus = if self.both_signs { bits & 1 == 1 } else { self.negative };
+        (if minus { -size } else { size }) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanism::MechanismId;
+    use crate::projection::Seed;
+    use crate::vectors::Range;
+
+    #[test]
+    fn made_up_rows_have_the_public_norm_and_density() {
+        for (lo, hi, norm, density) in
+            [(0.0, 1.0, 9.2, 0.19), (-1.0, 1.0, 1.0, 1.0), (0.0, 1.0, 24.0, 1.0), (-2.0, 0.0, 5.0, 0.5)]
+        {
+            let range = Range::new(lo, hi).unwrap();
+            let mut parameters =
+                Parameters::new(MechanismId::DpOporpStaircase, 784, 64, 1.0, 1.0, range, Seed([0; 32]));
+            (parameters.norm, parameters.density) = (Some(norm), Some(density));
+            let prior = Prior::from_public(&parameters);
+            let rows = (prior.offsets.len() - 1) as f64;
+            let squares: f64 = prior.values.iter().map(|&x| f64::from(x).powi(2)).sum();
+            assert!(((squares / rows).sqrt() / norm - 1.0).abs() < 0.05, "{lo} {hi}");
+            assert!((prior.values.len() as f64 / rows / 784.0 - density).abs() < 1e-3);
+            assert!(prior.values.iter().all(|&x| f64::from(x) >= lo - 1e-6 && f64::from(x) <= hi + 1e-6));
+        }
+    }
+}
