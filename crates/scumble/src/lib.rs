@@ -8,6 +8,7 @@ pub mod exact;
 pub mod io;
 pub mod mechanism;
 pub mod noise;
+pub mod plan;
 pub mod privacy;
 pub mod projection;
 pub mod release;

@@ -39,6 +39,7 @@ pub use gain::Gain;
 pub use id::{MechanismId, NotionKind, OutputKind};
 pub use parameters::{Parameters, SignrpMode};
 pub use perturbation::{IndividualNoise, Perturbation, Side};
+pub(crate) use perturbation::{level, step};
 pub use prior::{Posterior, Prior};
 pub use record::Cap;
 

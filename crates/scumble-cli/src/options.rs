@@ -1,0 +1,263 @@
+//! Options that several verbs share, each in one place.
+
+use crate::exit::Failure;
+use crate::print::note;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueHint};
+use scumble::io::{Format, ReadOptions};
+use scumble::mechanism::{MechanismId, NotionKind, Parameters, SignrpMode};
+use scumble::plan::Request;
+use scumble::privacy::Unit;
+use scumble::projection::{ProjectionKind, Seed};
+use scumble::release::Encoding;
+use scumble::vectors::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Options of every verb.
+#[derive(Args, Debug)]
+pub struct Global {
+    /// Worker threads (default: one a core)
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "General")]
+    threads: Option<u16>,
+    /// Print JSON instead of text
+    #[arg(long, global = true, help_heading = "General")]
+    pub json: bool,
+}
+
+impl Global {
+    /// Sets up the workers, and turns a full quota into a write error instead of a kill.
+    pub fn start(&self) -> Result<(), Failure> {
+        let threads = self.threads.map_or(0, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        pool.map_err(|error| Failure::error(format!("cannot start threads: {error}")))?;
+        #[cfg(unix)]
+        {
+            let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, ignored); // without it: killed, no output
+        }
+        Ok(())
+    }
+}
+
+/// A value, or the word `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auto<T> {
+    /// Let the plan choose.
+    Auto,
+    /// Take this.
+    Is(T),
+}
+
+impl<T> Auto<T> {
+    /// The value, if one is fixed.
+    pub fn fixed(self) -> Option<T> {
+        match self {
+            Self::Auto => None,
+            Self::Is(value) => Some(value),
+        }
+    }
+}
+
+impl FromStr for Auto<usize> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => text.parse().map(Self::Is).map_err(|_| "give a whole number or auto".into()),
+        }
+    }
+}
+
+fn mechanism_parser() -> impl TypedValueParser<Value = Auto<MechanismId>> {
+    let auto = PossibleValue::new("auto").help("The best for epsilon, unit and bytes, by forecast");
+    let ids = MechanismId::ALL.iter().map(|id| PossibleValue::new(id.as_str()).help(id.summary()));
+    PossibleValuesParser::new(std::iter::once(auto).chain(ids)).map(|text| text.parse().map_or(Auto::Auto, Auto::Is))
+}
+
+fn parse_range(text: &str) -> Result<Range, String> {
+    let ends = text.split_once(',').and_then(|(lo, hi)| Some((lo.trim().parse().ok()?, hi.trim().parse().ok()?)));
+    let (lo, hi) = ends.ok_or("give two numbers as LO,HI, for example 0,1")?;
+    Range::new(lo, hi).map_err(|error| error.to_string())
+}
+
+fn parse_mode(text: &str) -> SignrpMode {
+    if text == "paper" { SignrpMode::Paper } else { SignrpMode::Tight }
+}
+
+/// The file with the private rows.
+#[derive(Args, Debug)]
+pub struct InputOptions {
+    /// Kind of input: npy, parquet, csv, tsv, libsvm, idx (default: by its name)
+    #[arg(long, value_name = "KIND", help_heading = "Input")]
+    format: Option<Format>,
+    /// Parquet column with the vectors
+    #[arg(long, value_name = "NAME", default_value = "vector", help_heading = "Input")]
+    column: String,
+    /// Column with the row ids, carried through as they are [default: id, if there is one]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    id: Option<String>,
+    /// Column with labels to carry through as they are: labels are released without noise
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub label: Option<String>,
+}
+
+impl InputOptions {
+    /// As the reader takes them.
+    pub fn read_options(&self, dim: Option<usize>) -> ReadOptions {
+        let Self { format, column, id, label } = self;
+        ReadOptions { format: *format, column: column.clone(), id: id.clone(), label: label.clone(), dim }
+    }
+}
+
+/// Everything public that fixes a mechanism.
+#[derive(Args, Debug)]
+pub struct MechanismOptions {
+    /// Mechanism, or auto
+    #[arg(long, value_name = "ID", default_value = "auto", value_parser = mechanism_parser(), help_heading = "Privacy")]
+    pub mechanism: Auto<MechanismId>,
+    /// Privacy loss: smaller is more private
+    #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = "Privacy")]
+    pub epsilon: f64,
+    /// Failure probability, for Gaussian noise and approximate guarantees (for example 1e-6)
+    #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = "Privacy")]
+    delta: Option<f64>,
+    /// Most that the unit may move [default: the width of the range]
+    #[arg(long, value_name = "B", allow_negative_numbers = true, help_heading = "Privacy")]
+    beta: Option<f64>,
+    /// Public range of an attribute; values outside are clipped
+    #[arg(long, value_name = "LO,HI", allow_hyphen_values = true, value_parser = parse_range, help_heading = "Privacy")]
+    range: Range,
+    /// Unit of privacy: attribute, l1, l2 or record [default: attribute; record for privcube and signcap]
+    #[arg(long, value_name = "U", help_heading = "Privacy")]
+    unit: Option<Unit>,
+    /// Consent to a mechanism that is NOT differentially private (idp-...)
+    #[arg(long, help_heading = "Privacy")]
+    i_understand_this_is_not_dp: bool,
+
+    /// Size of the sketch, or auto
+    #[arg(short, long = "k", value_name = "K", default_value = "auto", help_heading = "Sketch")]
+    pub k: Auto<usize>,
+    /// Repetitions of OPORP; each spends its share of epsilon
+    #[arg(long, value_name = "T", default_value_t = 1, help_heading = "Sketch")]
+    repeats: usize,
+    /// Public seed of the projection, 64 hex digits: the same seed makes releases comparable [default: fresh, printed]
+    #[arg(long, value_name = "HEX", value_parser = Seed::from_hex, help_heading = "Sketch")]
+    seed: Option<Seed>,
+    /// gaussian, uniform, very-sparse:S, rademacher, oporp or none [default: the mechanism's own]
+    #[arg(long, value_name = "KIND", help_heading = "Sketch")]
+    projection: Option<ProjectionKind>,
+    /// f32, i16, b8, b4 or b1 [default: f32 for values, b1 for bits]
+    #[arg(long, value_name = "E", help_heading = "Sketch")]
+    pub encoding: Option<Encoding>,
+    /// With auto: most bytes that a row may take
+    #[arg(long, value_name = "N", help_heading = "Sketch")]
+    bytes: Option<usize>,
+
+    /// Public guess of a row's Euclidean norm (utility only)
+    #[arg(long, value_name = "N", help_heading = "Public knowledge")]
+    norm: Option<f64>,
+    /// Public guess of the share of attributes that are not zero (utility only)
+    #[arg(long, value_name = "D", help_heading = "Public knowledge")]
+    density: Option<f64>,
+
+    /// Clip projected values to [-C, C] before the noise (staircase, Laplace)
+    #[arg(long, value_name = "C", allow_negative_numbers = true, help_heading = "Details")]
+    sketch_clip: Option<f64>,
+    /// Clip the projected row to this Euclidean radius (Gaussian noise with unit record)
+    #[arg(long, value_name = "C", allow_negative_numbers = true, help_heading = "Details")]
+    clip_norm: Option<f64>,
+    /// Promise that every row has at least this norm (dp-signrp-rr)
+    #[arg(long, value_name = "M", allow_negative_numbers = true, help_heading = "Details")]
+    norm_bound: Option<f64>,
+    /// tight or paper (dp-signrp-rr)
+    #[arg(long, value_name = "MODE", default_value = "tight", value_parser = PossibleValuesParser::new(["tight", "paper"]).map(|text: String| parse_mode(&text)), help_heading = "Details")]
+    signrp_mode: SignrpMode,
+    /// Symbols a coordinate: 2, 3, 5 or 16 (lattice, zones)
+    #[arg(long, value_name = "N", help_heading = "Details")]
+    symbols: Option<u8>,
+    /// Lattice points per beta (dp-oporp-lattice)
+    #[arg(long, value_name = "R", help_heading = "Details")]
+    lattice_steps: Option<u32>,
+    /// Public cuts in data units, ascending (dp-oporp-zones; one cut for dp-signoporp-ceil)
+    #[arg(long, value_name = "T,...", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Details")]
+    thresholds: Vec<f64>,
+    /// log2 of the grid step [default: from beta and epsilon]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Details")]
+    grid_exponent: Option<i32>,
+}
+
+impl MechanismOptions {
+    /// The request, and what the operator should know about defaults that were taken.
+    pub fn request(&self, dim: usize) -> Result<Request, Failure> {
+        let mechanism = self.mechanism.fixed();
+        let record = mechanism.is_some_and(MechanismId::is_record);
+        let unit = self.unit.unwrap_or(if record { Unit::Record } else { Unit::Attribute });
+        let beta = match (self.beta, unit) {
+            (Some(beta), _) => beta,
+            (None, Unit::Attribute | Unit::Record) => self.range.width(),
+            (None, unit) => {
+                let message = format!("unit {unit} needs --beta, the most that a row may move in that distance");
+                return Err(Failure::error(message));
+            }
+        };
+        let mut delta = self.delta;
+        if delta.is_some() && mechanism.is_some_and(|id| id.notion() == NotionKind::Pure) {
+            note("--delta is not used: this mechanism's guarantee is pure, which is stronger");
+            delta = None;
+        }
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => Seed::generate()?,
+        };
+        let k = self.k.fixed().unwrap_or(1); // replaced by the plan when it is open
+        let id = mechanism.unwrap_or(MechanismId::DpOporpStaircase); // likewise
+        let parameters = Parameters {
+            repeats: self.repeats,
+            delta,
+            unit,
+            projection: self.projection,
+            sketch_clip: self.sketch_clip,
+            norm_bound: self.norm_bound,
+            clip_norm: self.clip_norm,
+            signrp_mode: self.signrp_mode,
+            symbols: self.symbols,
+            lattice_steps: self.lattice_steps,
+            thresholds: self.thresholds.clone(),
+            norm: self.norm,
+            density: self.density,
+            grid_exponent: self.grid_exponent,
+            i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
+            ..Parameters::new(id, dim, k, self.epsilon, beta, self.range, seed)
+        };
+        let k = match mechanism {
+            Some(id) if id.is_raw() => self.raw_size(dim)?,
+            _ => self.k.fixed(),
+        };
+        Ok(Request { parameters, mechanism, k, encoding: self.encoding, bytes: self.bytes })
+    }
+
+    /// Without a projection k can only be the dimension.
+    fn raw_size(&self, dim: usize) -> Result<Option<usize>, Failure> {
+        match self.k {
+            Auto::Is(k) if k != dim => {
+                Err(Failure::error(format!("raw mechanisms have no projection: leave -k out (it is {dim}, not {k})")))
+            }
+            _ => Ok(Some(dim)),
+        }
+    }
+
+    /// True when the caller gave no seed, so that the one drawn should be shown.
+    pub fn seed_is_fresh(&self) -> bool {
+        self.seed.is_none()
+    }
+}
+
+/// A file to write.
+#[derive(Args, Debug)]
+pub struct OutputOptions {
+    /// Output file, .parquet or .npy; an existing file is never replaced
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: PathBuf,
+}

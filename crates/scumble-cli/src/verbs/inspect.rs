@@ -1,0 +1,145 @@
+//! `scumble inspect`: the certificate in plain words, unit of privacy first.
+
+use crate::exit::{Exit, Failure};
+use crate::options::Global;
+use crate::print::{self, Facts, Paint, grouped, number};
+use clap::{Args, ValueHint};
+use scumble::io::read_certificate;
+use scumble::privacy::Unit;
+use scumble::release::Certificate;
+use std::path::PathBuf;
+
+/// Show the certificate of a release in plain words
+///
+/// Says who is protected from what, first of all the unit of privacy. Reads no data: `scumble verify` checks that data
+/// and certificate belong together. With --json it prints the certificate itself.
+#[derive(Args)]
+#[command(after_help = "Example: scumble inspect private.parquet")]
+pub struct Inspect {
+    /// A release: .parquet, .npy with its certificate beside it, or a folder of Parquet files
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    file: PathBuf,
+}
+
+impl Inspect {
+    /// Prints the certificate.
+    pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        let text = read_certificate(&self.file)?;
+        let parsed = Certificate::parse(&text);
+        let (certificate, _) =
+            parsed.map_err(|error| Failure::refused(format!("{}: {error}", self.file.display())))?;
+        if global.json {
+            print::emit(&text)?;
+        } else {
+            print::emit(&words(&certificate))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// The certificate for people.
+pub fn words(certificate: &Certificate) -> String {
+    let paint = Paint::stdout();
+    let mut privacy = Facts::default();
+    privacy.add("unit", certificate.unit.sentence(certificate.beta));
+    privacy.add("promise", certificate.guarantee.statement.clone());
+    match (certificate.guarantee.epsilon, certificate.guarantee.delta) {
+        (Some(epsilon), delta) => {
+            let delta = delta.filter(|&delta| delta > 0.0).map(|delta| format!(", delta {delta:e}"));
+            privacy.add("loss", format!("epsilon {}{}", number(epsilon), delta.unwrap_or_default()));
+            privacy.add("odds", odds(epsilon));
+            privacy.add("whole record", whole_record(certificate, epsilon));
+        }
+        (None, _) => {
+            privacy.add("loss", "none can be stated: this release is NOT differentially private");
+        }
+    }
+    let mut data = Facts::default();
+    let projection = &certificate.projection;
+    data.add("rows", grouped(certificate.rows));
+    data.add("mechanism", format!("{}: {}", certificate.mechanism.id, certificate.mechanism.summary));
+    data.add("source", certificate.mechanism.paper.clone());
+    data.add("projection", format!("{}, {} attributes to {}", projection.kind, projection.p, projection.k));
+    data.add("seed", projection.seed.clone());
+    data.add("range", format!("[{}, {}]", certificate.range[0], certificate.range[1]));
+    data.add(
+        "encoding",
+        format!("{}, {} bytes a row", certificate.encoding.name, certificate.encoding.bytes_per_row),
+    );
+    data.add("numerics", certificate.numerics.clone());
+    data.add("written by", format!("{} {}", certificate.software.name, certificate.software.version));
+    data.add("signature", certificate.signature.as_ref().map_or("none".into(), |s| format!("by {}", s.public_key)));
+    let list = |sentences: &[String]| {
+        let lines = sentences.iter().flat_map(|sentence| {
+            let folded = print::fold(sentence, 94);
+            folded.into_iter().enumerate().map(|(at, line)| format!("{}{line}\n", if at == 0 { "  - " } else { "    " }))
+        });
+        lines.collect::<String>()
+    };
+    [
+        paint.strong("Privacy") + "\n",
+        privacy.text(),
+        paint.strong("Not protected") + "\n",
+        list(&certificate.not_protected),
+        paint.strong("Assumptions") + "\n",
+        list(&certificate.assumptions),
+        paint.strong("Data") + "\n",
+        data.text(),
+    ]
+    .concat()
+}
+
+/// What epsilon does to a suspicion, as odds and as probabilities.
+fn odds(epsilon: f64) -> String {
+    let factor = epsilon.exp();
+    let after = factor / (1.0 + factor);
+    let mut text = format!(
+        "whoever knows all but the protected unit can raise their odds about it by a factor of at most {}: a suspicion \
+         of 50% to at most {}",
+        number(factor),
+        percent(after)
+    );
+    if epsilon > 10.0 {
+        text.push_str("; a factor this large is no worst-case protection");
+    }
+    text
+}
+
+fn percent(share: f64) -> String {
+    match share {
+        share if share < 0.99 => format!("{:.0}%", 100.0 * share),
+        share if share < 0.9999 => format!("{:.2}%", 100.0 * share),
+        _ => "almost certainty".into(),
+    }
+}
+
+/// What the promise means when the whole row changes.
+fn whole_record(certificate: &Certificate, epsilon: f64) -> String {
+    let p = certificate.projection.p as f64;
+    let width = certificate.range[1] - certificate.range[0];
+    let total = |factor: f64| {
+        format!("a loss of {} (odds factor {})", number(factor * epsilon), number((factor * epsilon).min(700.0).exp()))
+    };
+    match certificate.unit {
+        Unit::Attribute => {
+            let each = (width / certificate.beta).max(1.0).ceil();
+            format!(
+                "NOT the unit. Ten attributes that move by beta each: {}. All {} attributes across the whole range: {}",
+                total(10f64.min(p)),
+                grouped(certificate.projection.p as u64),
+                total(p * each)
+            )
+        }
+        Unit::L1 => format!(
+            "NOT the unit. A row that moves by ten times beta: {}. Across the whole range: {}",
+            total(10.0),
+            total((p * width / certificate.beta).ceil())
+        ),
+        Unit::L2 => format!(
+            "NOT the unit. A row that moves by ten times beta: {}. Across the whole range: {}",
+            total(10.0),
+            total((p.sqrt() * width / certificate.beta).ceil())
+        ),
+        Unit::Record => "IS the unit: any row for any other".into(),
+    }
+}

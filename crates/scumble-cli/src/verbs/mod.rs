@@ -1,0 +1,10 @@
+//! One module a verb.
+
+pub mod compare;
+pub mod completions;
+pub mod demo;
+pub mod inspect;
+pub mod plan;
+pub mod release;
+pub mod search;
+pub mod verify;

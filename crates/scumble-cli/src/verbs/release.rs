@@ -1,0 +1,113 @@
+//! `scumble release`: private rows in, a private file with its certificate out.
+
+use super::plan::choose;
+use crate::exit::{Exit, Failure};
+use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions};
+use crate::pipeline;
+use crate::print::{self, Facts, Paint, grouped, note, number, warn};
+use clap::{Args, ValueHint};
+use scumble::io::{ReleaseWriter, open};
+use scumble::release::{Certificate, Content, Releaser};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Release a file of vectors under differential privacy
+///
+/// Reads rows in batches, clips and quantises them, projects, adds exact integer noise, and writes the result with a
+/// certificate. The output appears complete or not at all.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  scumble release vectors.parquet --out private.parquet --epsilon 5 --range 0,1\n  \
+                  scumble release x.npy -o x-private.npy --mechanism dp-oporp-staircase --epsilon 2 --beta 0.5 \
+                  --range -1,1 -k 256"
+)]
+pub struct Release {
+    /// Input: .npy .parquet .csv .tsv .svm .idx, .gz of all but Parquet, or a folder of Parquet files
+    #[arg(value_name = "IN", value_hint = ValueHint::AnyPath)]
+    input: PathBuf,
+    #[command(flatten)]
+    output: OutputOptions,
+    /// Number of attributes: for LIBSVM files that end before the last; checked for other kinds
+    #[arg(long, value_name = "P", help_heading = "Input")]
+    dim: Option<usize>,
+    #[command(flatten)]
+    reading: InputOptions,
+    #[command(flatten)]
+    mechanism: MechanismOptions,
+}
+
+impl Release {
+    /// Releases.
+    pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        let (input, out) = (self.input.as_path(), self.output.out.as_path());
+        check_places(input, out)?;
+        let source = open(input, &self.reading.read_options(self.dim))?;
+        let choice = choose(&self.mechanism.request(source.dim())?)?;
+        let releaser = Releaser::new(choice.mechanism, Some(choice.encoding))?;
+        releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
+        let with_labels = self.reading.label.is_some();
+        let writer = ReleaseWriter::create(out, releaser.mechanism().k(), releaser.encoder().encoding())?;
+        let writer = pipeline::release(input, source, &releaser, writer, with_labels)?;
+        let mut certificate = None;
+        writer.finish(|hashes| {
+            let content = Content { sketch: hashes.sketch, ids: Some(hashes.ids), labels: hashes.labels };
+            let made = releaser.certificate(hashes.rows, content);
+            certificate.insert(made).to_json()
+        })?;
+        let certificate = certificate.expect("made when the output was finished");
+        self.report(global, &certificate)?;
+        Ok(Exit::Done)
+    }
+
+    fn report(&self, global: &Global, certificate: &Certificate) -> Result<(), Failure> {
+        let out = &self.output.out;
+        if global.json {
+            return print::emit_json(&json!({ "out": out, "certificate": certificate }));
+        }
+        if self.mechanism.seed_is_fresh() {
+            let seed = &certificate.projection.seed;
+            note(&format!("the public seed is {seed}; give it as --seed to make a release that can be compared"));
+        }
+        print::emit(&summary(out, certificate))
+    }
+}
+
+/// What was done, in a few lines.
+fn summary(out: &Path, certificate: &Certificate) -> String {
+    let paint = Paint::stdout();
+    let projection = &certificate.projection;
+    let mut facts = Facts::default();
+    facts.add("rows", grouped(certificate.rows));
+    facts.add("unit", certificate.unit.sentence(certificate.beta));
+    facts.add("promise", certificate.guarantee.statement.clone());
+    facts.add("mechanism", format!("{}: {}", certificate.mechanism.id, certificate.mechanism.summary));
+    facts.add(
+        "sketch",
+        format!(
+            "k = {} of {} attributes, {}, {} bytes a row",
+            projection.k,
+            projection.p,
+            certificate.encoding.name,
+            grouped(certificate.encoding.bytes_per_row as u64)
+        ),
+    );
+    if let Some(checked) = certificate.guarantee.checked_epsilon {
+        facts.add("checked", format!("the integers that ran have a loss of at most {}", number(checked)));
+    }
+    format!("{} {}\n{}", paint.strong("released"), out.display(), facts.text())
+}
+
+/// The output must be new, and no part of the input.
+fn check_places(input: &Path, out: &Path) -> Result<(), Failure> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Ok(from), Ok(to)) = (input.canonicalize(), folder.canonicalize()) else { return Ok(()) };
+    let target = out.file_name().map_or(to.clone(), |name| to.join(name));
+    let message = if target == from {
+        "input and output are the same file; choose another --out"
+    } else if from.is_dir() && target.starts_with(&from) {
+        "the output would lie inside the input folder; choose another --out"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::error(format!("{}: {message}", out.display())))
+}

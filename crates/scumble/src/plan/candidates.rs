@@ -1,0 +1,110 @@
+//! The menu: which mechanisms, sizes, clips and encodings a request leaves open.
+
+use super::Request;
+use crate::mechanism::{MechanismId, OutputKind, Parameters};
+use crate::privacy::Unit;
+use crate::release::Encoding;
+
+/// One choice, not yet built.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub parameters: Parameters,
+    pub encoding: Option<Encoding>,
+}
+
+/// Mechanisms that can be best for the unit: pure noise and bits for one attribute, Laplace for l1, Gaussian where a
+/// delta is given and needed, whole-record mechanisms for records.
+fn mechanisms(request: &Request) -> Vec<MechanismId> {
+    use MechanismId::*;
+    if let Some(mechanism) = request.mechanism {
+        return vec![mechanism];
+    }
+    let approximate = request.parameters.delta.is_some();
+    match request.parameters.unit {
+        Unit::Attribute => vec![DpOporpStaircase, RawStaircase, DpSignoporpCeil],
+        Unit::L1 if approximate => vec![DpOporpLaplace, RawLaplace, DpOporp, RawGOpt],
+        Unit::L1 => vec![DpOporpLaplace, RawLaplace],
+        Unit::L2 => vec![DpOporp, RawGOpt],
+        Unit::Record => vec![Privcube, Signcap],
+    }
+}
+
+/// Sizes of the sketch: half octaves up to the dimension.
+fn sizes(request: &Request, mechanism: MechanismId) -> Vec<usize> {
+    let dim = request.parameters.dim;
+    if mechanism.is_raw() {
+        return vec![dim];
+    }
+    if let Some(k) = request.k {
+        return vec![k];
+    }
+    if mechanism.is_record() {
+        return vec![64, 128]; // what their exact counting holds
+    }
+    let repeats = request.parameters.repeats.max(1);
+    let largest = dim.min(4096);
+    let ladder = (3..=12).flat_map(|octave| [1usize << octave, 3 << (octave - 1)]);
+    let mut sizes: Vec<usize> = ladder.chain([largest]).filter(|&k| k <= largest && k % repeats == 0).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Encodings that fit: what was asked for; else the mechanism's own, and coarser ones where bytes are scarce.
+fn encodings(request: &Request, mechanism: MechanismId, k: usize) -> Vec<Option<Encoding>> {
+    let all = match (request.encoding, mechanism.output(), request.bytes) {
+        (Some(encoding), ..) => vec![Some(encoding)],
+        (None, OutputKind::Values, Some(_)) => vec![Some(Encoding::F32), Some(Encoding::B8), Some(Encoding::B4)],
+        _ => vec![None],
+    };
+    let fits = |encoding: &Option<Encoding>| match (encoding, mechanism.output(), request.bytes) {
+        (_, _, None) => true,
+        (Some(encoding), _, Some(limit)) => encoding.bytes_per_row(k) <= limit,
+        (None, OutputKind::Bits, Some(limit)) => Encoding::B1.bytes_per_row(k) <= limit,
+        (None, ..) => true, // symbols: checked when the encoder is made
+    };
+    all.into_iter().filter(fits).collect()
+}
+
+/// Public clips worth trying around the typical size of a projected value: a clip pays only below beta / 2.
+pub(super) fn clips(request: &Request, mechanism: MechanismId, typical: f64) -> Vec<f64> {
+    use MechanismId::{DpOporpLaplace, DpOporpStaircase, RawLaplace, RawStaircase};
+    let clippable = matches!(mechanism, DpOporpStaircase | DpOporpLaplace | RawStaircase | RawLaplace);
+    let free = request.parameters.sketch_clip.is_none() && request.parameters.unit == Unit::Attribute;
+    if !(clippable && free && typical > 0.0) {
+        return Vec::new();
+    }
+    let beta = request.parameters.beta.min(request.parameters.range.width());
+    [0.05, 0.2, 0.5, 1.0, 2.0].into_iter().map(|share| rounded(share * typical)).filter(|c| 2.0 * c < beta).collect()
+}
+
+/// Two significant digits: a public number that can be read aloud.
+fn rounded(x: f64) -> f64 {
+    let scale = 10f64.powf(x.log10().floor() - 1.0);
+    let digits = (x / scale).round();
+    if scale < 1.0 { digits / (1.0 / scale).round() } else { digits * scale }
+}
+
+/// Every choice without a clip of its own.
+pub(super) fn candidates(request: &Request) -> Vec<Candidate> {
+    let mut menu = Vec::new();
+    for mechanism in mechanisms(request) {
+        for k in sizes(request, mechanism) {
+            for encoding in encodings(request, mechanism, k) {
+                let parameters = Parameters { mechanism, k, ..request.parameters.clone() };
+                menu.push(Candidate { parameters, encoding });
+            }
+        }
+    }
+    menu
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_clips_have_two_digits() {
+        assert_eq!([0.01234, 0.5, 3.77, 128.0].map(rounded), [0.012, 0.5, 3.8, 130.0]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Which mechanism, size, clip and encoding suit a request, and what to expect of them: before any budget is spent.
+//!
+//! [`plan`] reads public numbers only, so its result may be shown and used. [`plan_with_sample`] looks at rows: its
+//! result is as private as they are, and a choice made with it is outside the guarantee unless the sample is public.
+
+mod candidates;
+mod forecast;
+mod prior;
+mod sample;
+
+pub use forecast::{Flips, Forecast, ROWS, Recall, StandardErrors, TOP};
+pub use sample::{Measured, MeasuredRecall};
+
+use crate::error::{DataError, ParameterError};
+use crate::mechanism::{Mechanism, MechanismId, Parameters};
+use crate::release::{Encoder, Encoding};
+use crate::vectors::Rows;
+use candidates::Candidate;
+use prior::Prior;
+use rayon::prelude::*;
+
+/// What is fixed and what is left open.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The public inputs; `mechanism`, `k` and `sketch_clip` in it give way to what is left open here.
+    pub parameters: Parameters,
+    /// The mechanism, if it is fixed.
+    pub mechanism: Option<MechanismId>,
+    /// The size of the sketch, if it is fixed.
+    pub k: Option<usize>,
+    /// The encoding, if it is fixed.
+    pub encoding: Option<Encoding>,
+    /// Most bytes that a row may take.
+    pub bytes: Option<usize>,
+}
+
+/// A choice with its forecast.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The mechanism, built and checked.
+    pub mechanism: Mechanism,
+    /// How rows are written.
+    pub encoding: Encoding,
+    /// What to expect.
+    pub forecast: Forecast,
+    /// What a simulation on a sample found, if there was one.
+    pub measured: Option<Measured>,
+}
+
+/// The best choice and what it was chosen from.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What to take.
+    pub best: Choice,
+    /// The best choice of every mechanism and size, best first.
+    pub others: Vec<Choice>,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// Nothing on the menu can be built with these numbers.
+    #[error(transparent)]
+    Parameters(#[from] ParameterError),
+    /// The sample cannot be used.
+    #[error(transparent)]
+    Sample(#[from] DataError),
+}
+
+/// A smaller row is taken when it keeps this share of the best recall.
+const AS_GOOD: f64 = 0.98;
+
+/// The best choice by public numbers alone.
+pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+    let prior = Prior::from_public(&request.parameters);
+    let choices = forecasts(request, &prior)?;
+    Ok(ranked(choices, |choice| choice.forecast.recall.private))
+}
+
+/// The best choice on a sample of rows: the most promising forecasts are released and searched for real.
+///
+/// The result depends on the sample. Keep it as private as the sample is.
+pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
+    let prior = Prior::from_sample(rows)?;
+    let mut choices = forecasts(request, &prior)?;
+    choices.sort_by(|a, b| b.forecast.recall.private.total_cmp(&a.forecast.recall.private));
+    choices.truncate(sample::TRIALS);
+    let trial = sample::Trial::new(rows)?;
+    for choice in &mut choices {
+        choice.measured = Some(trial.run(&choice.mechanism, choice.encoding)?);
+    }
+    Ok(ranked(choices, |choice| choice.measured.as_ref().map_or(0.0, |measured| measured.recall.private)))
+}
+
+/// Builds and forecasts every candidate; clips are tried where they can pay.
+fn forecasts(request: &Request, prior: &Prior) -> Result<Vec<Choice>, PlanError> {
+    let menu = candidates::candidates(request);
+    if menu.is_empty() {
+        let limit = request.bytes.unwrap_or(0);
+        return Err(ParameterError::invalid(format!("nothing fits {limit} bytes a row; raise --bytes")).into());
+    }
+    let built: Vec<Result<Choice, PlanError>> = menu.par_iter().map(|candidate| choice(candidate, prior, request)).collect();
+    let clipped: Vec<Result<Choice, PlanError>> = built
+        .par_iter()
+        .filter_map(|choice| choice.as_ref().ok())
+        .filter(|_| prior.informed)
+        .flat_map_iter(|choice| {
+            let parameters = choice.mechanism.parameters();
+            let clips = candidates::clips(request, choice.mechanism.id(), choice.forecast.signal_deviation);
+            clips.into_iter().map(|clip| {
+                let parameters = Parameters { sketch_clip: Some(clip), ..parameters.clone() };
+                self::choice(&Candidate { parameters, encoding: Some(choice.encoding) }, prior, request)
+            })
+        })
+        .collect();
+    let (mut choices, mut fault) = (Vec::new(), None);
+    for result in built.into_iter().chain(clipped) {
+        match result {
+            Ok(choice) => choices.push(choice),
+            Err(error) => fault = fault.or(Some(error)),
+        }
+    }
+    match fault {
+        Some(fault) if choices.is_empty() => Err(fault),
+        _ => Ok(choices),
+    }
+}
+
+fn choice(candidate: &Candidate, prior: &Prior, request: &Request) -> Result<Choice, PlanError> {
+    let mechanism = Mechanism::new(candidate.parameters.clone())?;
+    let encoder = Encoder::new(&mechanism, candidate.encoding)?;
+    if let Some(limit) = request.bytes.filter(|&limit| encoder.bytes_per_row() > limit) {
+        let bytes = encoder.bytes_per_row();
+        return Err(ParameterError::invalid(format!("a row takes {bytes} bytes, more than the {limit} allowed")).into());
+    }
+    let forecast = Forecast::new(&mechanism, &encoder, prior)?;
+    Ok(Choice { mechanism, encoding: encoder.encoding(), forecast, measured: None })
+}
+
+/// The smallest row among those that are as good as the best; then the best of every mechanism and size.
+fn ranked(mut choices: Vec<Choice>, score: impl Fn(&Choice) -> f64) -> Plan {
+    choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
+    let enough = AS_GOOD * score(&choices[0]);
+    let as_good = choices.iter().take_while(|choice| score(choice) >= enough);
+    let best = as_good.min_by_key(|choice| choice.forecast.bytes_per_row).expect("a plan has a choice").clone();
+    let mut seen = Vec::new();
+    let mut others = choices;
+    others.retain(|choice| {
+        let key = (choice.mechanism.id(), choice.mechanism.k());
+        let new = !seen.contains(&key);
+        seen.push(key);
+        new
+    });
+    Plan { best, others }
+}
