@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
 use scumble::io::{Batch, Column, IdCheck, ReleaseWriter, ReleasedBlock, Source};
-use scumble::release::{ReleaseError, Releaser};
+use scumble::release::{Certificate, Content, ReleaseError, Releaser};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -19,9 +19,27 @@ struct Block {
     labels: Option<Column>,
 }
 
-/// Releases every row of the input into the writer, which comes back unfinished: on a failure it is dropped, and with
-/// it everything that was written. Labels go out only where they were asked for.
+/// Releases every row of the input into a new file, complete with its certificate or not at all. Labels go out only
+/// where they were asked for.
 pub fn release(
+    input: &Path,
+    source: Box<dyn Source>,
+    releaser: &Releaser,
+    out: &Path,
+    with_labels: bool,
+) -> Result<Certificate, Failure> {
+    let writer = ReleaseWriter::create(out, releaser.encoder().k(), releaser.encoder().encoding())?;
+    let writer = stream(input, source, releaser, writer, with_labels)?;
+    let mut certificate = None;
+    writer.finish(|hashes| {
+        let content = Content { sketch: hashes.sketch, ids: hashes.ids, labels: hashes.labels };
+        certificate.insert(releaser.certificate(hashes.rows, content)).to_json()
+    })?;
+    Ok(certificate.expect("made when the output was finished"))
+}
+
+/// Gives the writer back unfinished: on a failure it is dropped, and with it everything that was written.
+fn stream(
     input: &Path,
     mut source: Box<dyn Source>,
     releaser: &Releaser,

@@ -29,7 +29,7 @@ fn assemble(path: &Path, file: ReleasedFile) -> Result<Release, Failure> {
 pub fn altered(stated: &Content, found: &ContentHashes) -> Option<&'static str> {
     if stated.sketch != found.sketch {
         Some("sketches")
-    } else if stated.ids.as_ref().is_some_and(|ids| *ids != found.ids) {
+    } else if stated.ids != found.ids {
         Some("ids")
     } else if stated.labels != found.labels {
         Some("labels")

@@ -6,8 +6,8 @@ use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions};
 use crate::pipeline;
 use crate::print::{self, Facts, Paint, grouped, note, number, warn};
 use clap::{Args, ValueHint};
-use scumble::io::{ReleaseWriter, open};
-use scumble::release::{Certificate, Content, Releaser};
+use scumble::io::open;
+use scumble::release::{Certificate, Releaser};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -46,15 +46,7 @@ impl Release {
         let releaser = Releaser::new(choice.mechanism, Some(choice.encoding))?;
         releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
         let with_labels = self.reading.label.is_some();
-        let writer = ReleaseWriter::create(out, releaser.mechanism().k(), releaser.encoder().encoding())?;
-        let writer = pipeline::release(input, source, &releaser, writer, with_labels)?;
-        let mut certificate = None;
-        writer.finish(|hashes| {
-            let content = Content { sketch: hashes.sketch, ids: Some(hashes.ids), labels: hashes.labels };
-            let made = releaser.certificate(hashes.rows, content);
-            certificate.insert(made).to_json()
-        })?;
-        let certificate = certificate.expect("made when the output was finished");
+        let certificate = pipeline::release(input, source, &releaser, out, with_labels)?;
         self.report(global, &certificate)?;
         Ok(Exit::Done)
     }

@@ -5,9 +5,9 @@ use crate::options::{Global, InputOptions};
 use crate::print::{self, number};
 use crate::released;
 use clap::{Args, ValueEnum, ValueHint};
-use scumble::io::{FoundRows, read_all, write_found};
+use scumble::io::read_all;
 use scumble::release::Release;
-use scumble::search::{ExactQueries, Hit, Metric, Queries, search};
+use scumble::search::{ExactQueries, Hit, Metric, Queries, search, write_hits};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ impl Search {
         };
         match &self.out {
             Some(out) => {
-                write_found(out, &FoundRows { hits: &found, top: self.top, ids: release.ids() })?;
+                write_hits(out, &found, self.top, release.ids())?;
                 let (queries, rows) = (found.len(), release.len());
                 match global.json {
                     true => print::emit_json(&json!({ "out": out, "queries": queries, "rows": rows }))?,

@@ -119,7 +119,7 @@ fn checks(file: &ReleasedFile) -> Vec<Check> {
             },
         },
         hash("sketches", Some(&content.sketch), Some(&file.hashes.sketch)),
-        hash("ids", content.ids.as_ref(), content.ids.as_ref().and(Some(&file.hashes.ids))),
+        hash("ids", content.ids.as_ref(), file.hashes.ids.as_ref()),
         hash("labels", content.labels.as_ref(), file.hashes.labels.as_ref()),
     ]
 }

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 /// A file that has no name yet.
-pub(super) struct Pending {
+pub(crate) struct Pending {
     file: File,
     temporary: Option<TempPath>,
     target: PathBuf,
 }
 
 impl Pending {
-    pub(super) fn create(target: &Path) -> Result<Self, WriteError> {
+    pub(crate) fn create(target: &Path) -> Result<Self, WriteError> {
         if target.symlink_metadata().is_ok() {
             return Err(WriteError::Exists(target.to_owned()));
         }
@@ -75,14 +75,14 @@ fn link(_: &File, _: &Path) -> io::Result<()> {
 }
 
 /// The folder that a file lies in.
-pub(super) fn folder(target: &Path) -> &Path {
+pub(crate) fn folder(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Names the files in this order, each safely on disk before the first gets its name; on a failure, none.
 ///
 /// A crash between two names leaves the earlier ones: put sidecars first, and the data never stands alone.
-pub(super) fn publish(files: Vec<Pending>) -> Result<(), WriteError> {
+pub(crate) fn publish(files: Vec<Pending>) -> Result<(), WriteError> {
     for pending in &files {
         pending.file.sync_all().map_err(|e| WriteError::io(&pending.target, &e))?;
     }

@@ -208,7 +208,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    pub(super) fn io(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::AlreadyExists {
             return Self::Exists(path.to_owned());
         }

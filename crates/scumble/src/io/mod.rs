@@ -12,7 +12,7 @@
 //! no id or label, columns called `id` and `label` are taken if they are there.
 
 mod array;
-mod atomic;
+pub(crate) mod atomic;
 mod batch;
 mod column;
 mod csv;
@@ -21,7 +21,7 @@ mod hashes;
 mod idx;
 mod input;
 mod libsvm;
-mod npy;
+pub(crate) mod npy;
 mod parquet;
 mod released;
 mod writer;
@@ -30,7 +30,7 @@ pub use batch::Batch;
 pub use column::{Column, IdCheck};
 pub use error::{ReadError, ReadErrorKind, WriteError};
 pub use hashes::{ContentHasher, ContentHashes};
-pub use released::{ReleasedFile, read_release};
+pub use released::{ReleasedFile, read_certificate, read_release};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock};
 
 use std::path::Path;

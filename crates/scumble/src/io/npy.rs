@@ -12,7 +12,7 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 const HEADER_LIMIT: u64 = 1 << 20;
 
 /// Length of the headers that we write: room for every shape, so that the row count can be filled in at the end.
-pub(super) const HEADER_BYTES: usize = 128;
+pub(crate) const HEADER_BYTES: usize = 128;
 
 /// What a header says.
 #[derive(Debug, PartialEq)]
@@ -218,7 +218,7 @@ impl<'a> Literal<'a> {
 }
 
 /// A version 1 header of [`HEADER_BYTES`] for little-endian values in C order.
-pub(super) fn header(descr: &str, shape: &[u64]) -> [u8; HEADER_BYTES] {
+pub(crate) fn header(descr: &str, shape: &[u64]) -> [u8; HEADER_BYTES] {
     let axes: String = shape.iter().map(|axis| format!("{axis}, ")).collect();
     let axes = if shape.len() == 1 { axes.trim_end() } else { axes.trim_end_matches(", ") };
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({axes}), }}");

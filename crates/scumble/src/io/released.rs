@@ -60,8 +60,24 @@ fn assemble(
     ReleasedFile { certificate, rows: rows as u64, bytes_per_row, bytes, ids, labels, hashes: hasher.finish() }
 }
 
+/// Reads the certificate of a release alone, without its data.
+pub fn read_certificate(path: &Path) -> Result<String, ReadError> {
+    let missing = || ReadError::new(path, ReadErrorKind::NoCertificate);
+    match super::format(path, None)? {
+        Format::Npy => beside(&[sidecar(path, ".certificate.json")])?.ok_or_else(missing),
+        Format::Parquet => {
+            let certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
+            let first = parquet::files(path)?.remove(0);
+            let inside = Opened::new(&first)?.metadata(CERTIFICATE_KEY);
+            let certificate = if path.is_dir() { certificate.or(inside) } else { inside.or(certificate) };
+            certificate.ok_or_else(missing)
+        }
+        _ => Err(ReadError::new(path, ReadErrorKind::NotARelease)),
+    }
+}
+
 /// The first of these files that is there.
-fn read_certificate(places: &[PathBuf]) -> Result<Option<String>, ReadError> {
+fn beside(places: &[PathBuf]) -> Result<Option<String>, ReadError> {
     match places.iter().find(|place| place.exists()) {
         Some(place) => std::fs::read_to_string(place).map(Some).map_err(|e| ReadError::io(place, &e)),
         None => Ok(None),
@@ -93,14 +109,14 @@ fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
         }
         Ok(Some(column))
     };
-    let certificate = read_certificate(&[sidecar(path, ".certificate.json")])?;
+    let certificate = beside(&[sidecar(path, ".certificate.json")])?;
     let certificate = certificate.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoCertificate))?;
     Ok(assemble(certificate, (total / rows) as usize, bytes, column(".ids.npy")?, column(".labels.npy")?))
 }
 
 fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
     let files = parquet::files(path)?;
-    let mut certificate = read_certificate(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
+    let mut certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
     let mut rows = Rows::default();
     for (number, file) in files.iter().enumerate() {
         let opened = Opened::new(file)?;

@@ -3,9 +3,11 @@
 //! A query is either released too, or the searcher's own exact vector: projected, not noised. The exact query of a
 //! searcher is not protected, and ranks clearly better. Ties go to the lower row, so results are repeatable.
 
+mod hits;
 mod symbols;
 mod top;
 
+pub use hits::write_hits;
 pub use top::Hit;
 
 use crate::error::{DataError, ParameterError};

@@ -1,0 +1,78 @@
+//! The demo's report page.
+
+use super::data::{DIM, QUERIES, ROWS};
+use super::story::{Recall, Story, TOP};
+use crate::print::{grouped, number};
+use crate::verbs::inspect::words;
+use scumble::evaluate::{Axis, Cell, Figure, Page, Panel, Series, Stroke, Table};
+
+/// The page.
+pub fn page(story: &Story) -> Page {
+    let shown = story.results.iter().find(|r| r.epsilon == 5.0).unwrap_or(&story.results[0]);
+    let kept = 100.0 * shown.ours / shown.without_privacy.max(f64::MIN_POSITIVE);
+    Page::new("scumble demo")
+        .subtitle(format!("{} made-up rows of {DIM} attributes, {QUERIES} queries", grouped(ROWS as u64)))
+        .lead(format!(
+            "At epsilon 5 for one attribute, a search over the private release finds {:.0}% of the true neighbours: \
+             {kept:.0}% of what the same sketch finds without privacy. The paper's mechanism finds {:.0}%.",
+            100.0 * shown.ours,
+            100.0 * shown.paper
+        ))
+        .fact(format!("{:.0}%", 100.0 * shown.ours), "found, ours, epsilon 5")
+        .fact(format!("{:.0}%", 100.0 * shown.paper), "found, the paper's DP-OPORP")
+        .fact(format!("{:.0}%", 100.0 * shown.without_privacy), "found without privacy")
+        .section("What privacy costs")
+        .figure(figure(&story.results))
+        .table(table(&story.results))
+        .section("Two rows compared")
+        .certificate(story.comparison.clone())
+        .section("What was promised")
+        .certificate(words(&story.certificate))
+        .warning(
+            "The unit of privacy is one attribute of a row, not the row. The demo's data are made up; on private data \
+             such an evaluation would itself be private.",
+        )
+        .footer(format!("scumble {}, {:.1} seconds", env!("CARGO_PKG_VERSION"), story.seconds))
+}
+
+fn figure(results: &[Recall]) -> Figure {
+    let curve = |name: &str, value: fn(&Recall) -> f64| Series::new(name, results.iter().map(|r| (r.epsilon, value(r))));
+    Figure {
+        id: "recall".into(),
+        title: "Recall against epsilon".into(),
+        caption: format!("Share of the true {TOP} nearest rows by cosine among the first {TOP} found."),
+        panels: vec![Panel {
+            title: String::new(),
+            x: Axis::log("epsilon (one attribute)"),
+            y: Axis::linear("recall").from_to(0.0, 1.0),
+            series: vec![
+                curve("ours, exact query", |r| r.ours_exact_query).stroke(Stroke::Dashed),
+                curve("ours: dp-oporp-staircase", |r| r.ours),
+                curve("the paper's dp-oporp", |r| r.paper),
+                curve("without privacy", |r| r.without_privacy).stroke(Stroke::Theory),
+            ],
+            references: Vec::new(),
+        }],
+    }
+}
+
+fn table(results: &[Recall]) -> Table {
+    let share = |x: f64| Cell::Number(format!("{x:.3}"));
+    Table {
+        caption: format!("Recall of the true top {TOP}; k is what the plan chose for ours"),
+        head: ["epsilon", "k", "without privacy", "paper's DP-OPORP", "ours", "ours, exact query"].map(String::from).to_vec(),
+        rows: results
+            .iter()
+            .map(|r| {
+                vec![
+                    Cell::Number(number(r.epsilon)),
+                    Cell::Number(r.k.to_string()),
+                    share(r.without_privacy),
+                    share(r.paper),
+                    Cell::Best(format!("{:.3}", r.ours)),
+                    share(r.ours_exact_query),
+                ]
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,3 @@
+//! The command line from outside: every test runs the binary.
+
+mod support;
