@@ -8,9 +8,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 pub fn emit(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::error(format!("standard output: {error}")))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::error(format!("standard output: {error}"))),
         _ => Ok(()),
     }
 }

@@ -26,8 +26,7 @@ impl Inspect {
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let text = read_certificate(&self.file)?;
         let parsed = Certificate::parse(&text);
-        let (certificate, _) =
-            parsed.map_err(|error| Failure::refused(format!("{}: {error}", self.file.display())))?;
+        let (certificate, _) = parsed.map_err(|error| Failure::refused(format!("{}: {error}", self.file.display())))?;
         if global.json {
             print::emit(&text)?;
         } else {
@@ -62,17 +61,17 @@ pub fn words(certificate: &Certificate) -> String {
     data.add("projection", format!("{}, {} attributes to {}", projection.kind, projection.p, projection.k));
     data.add("seed", projection.seed.clone());
     data.add("range", format!("[{}, {}]", certificate.range[0], certificate.range[1]));
-    data.add(
-        "encoding",
-        format!("{}, {} bytes a row", certificate.encoding.name, certificate.encoding.bytes_per_row),
-    );
+    data.add("encoding", format!("{}, {} bytes a row", certificate.encoding.name, certificate.encoding.bytes_per_row));
     data.add("numerics", certificate.numerics.clone());
     data.add("written by", format!("{} {}", certificate.software.name, certificate.software.version));
     data.add("signature", certificate.signature.as_ref().map_or("none".into(), |s| format!("by {}", s.public_key)));
     let list = |sentences: &[String]| {
         let lines = sentences.iter().flat_map(|sentence| {
             let folded = print::fold(sentence, 94);
-            folded.into_iter().enumerate().map(|(at, line)| format!("{}{line}\n", if at == 0 { "  - " } else { "    " }))
+            folded
+                .into_iter()
+                .enumerate()
+                .map(|(at, line)| format!("{}{line}\n", if at == 0 { "  - " } else { "    " }))
         });
         lines.collect::<String>()
     };

@@ -5,9 +5,10 @@ use crate::options::{Global, InputOptions, MechanismOptions};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
 use clap::{Args, ValueHint};
 use scumble::io::{Batch, read_all};
-use scumble::mechanism::Parameters;
+use scumble::mechanism::{Mechanism, Parameters};
 use scumble::plan::{self, Choice, Forecast, PlanError, ROWS, Request, StandardErrors, TOP};
 use scumble::privacy::{Promise, Unit};
+use scumble::release::Releaser;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -85,9 +86,14 @@ impl Plan {
 const INTERNAL: &str = "this output was computed from the sample's rows: it is INTERNAL, as private as they are. \
                         Parameters chosen with it are outside the guarantee unless the sample is public";
 
-/// The choice for a release, by public numbers alone.
-pub fn choose(request: &Request) -> Result<Choice, Failure> {
-    plan::plan(request).map(|plan| plan.best).map_err(refused)
+/// The mechanism of a release: as asked for, or the plan's choice by public numbers alone.
+pub fn choose(request: &Request) -> Result<Releaser, Failure> {
+    if let (Some(mechanism), Some(k)) = (request.mechanism, request.k) {
+        let parameters = Parameters { mechanism, k, ..request.parameters.clone() };
+        return Ok(Releaser::new(Mechanism::new(parameters)?, request.encoding)?);
+    }
+    let best = plan::plan(request).map_err(refused)?.best;
+    Ok(Releaser::new(best.mechanism, Some(best.encoding))?)
 }
 
 fn refused(error: PlanError) -> Failure {
@@ -217,7 +223,8 @@ fn alternatives(plan: &plan::Plan, paint: Paint) -> String {
         .map(|choice| {
             let Forecast { mechanism, k, ref encoding, bytes_per_row, sketch_clip, recall, .. } = choice.forecast;
             let clip = sketch_clip.map_or("-".into(), number);
-            let mut cells = vec![mechanism.to_string(), k.to_string(), clip, encoding.clone(), bytes_per_row.to_string()];
+            let mut cells =
+                vec![mechanism.to_string(), k.to_string(), clip, encoding.clone(), bytes_per_row.to_string()];
             cells.extend([recall.private, recall.exact_query].map(|recall| format!("{recall:.2}")));
             if let Some(measured) = choice.measured {
                 cells.push(format!("{:.2}", measured.recall.private));

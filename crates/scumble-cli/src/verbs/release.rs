@@ -7,7 +7,7 @@ use crate::pipeline;
 use crate::print::{self, Facts, Paint, grouped, note, number, warn};
 use clap::{Args, ValueHint};
 use scumble::io::open;
-use scumble::release::{Certificate, Releaser};
+use scumble::release::Certificate;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,7 @@ impl Release {
         let (input, out) = (self.input.as_path(), self.output.out.as_path());
         check_places(input, out)?;
         let source = open(input, &self.reading.read_options(self.dim))?;
-        let choice = choose(&self.mechanism.request(source.dim())?)?;
-        let releaser = Releaser::new(choice.mechanism, Some(choice.encoding))?;
+        let releaser = choose(&self.mechanism.request(source.dim())?)?;
         releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
         let with_labels = self.reading.label.is_some();
         let certificate = pipeline::release(input, source, &releaser, out, with_labels)?;

@@ -16,10 +16,8 @@ use std::path::PathBuf;
 /// Queries are a release made with the same --seed, or with --exact-queries your own vectors: projected, not noised,
 /// which finds clearly more. Ranks bits by Hamming distance, values by cosine; ties go to the lower row.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  scumble search private.parquet --queries queries-private.parquet --top 10\n  \
-                  scumble search private.parquet --queries mine.npy --exact-queries --out found.csv"
-)]
+#[command(after_help = "Examples:\n  scumble search private.parquet --queries queries-private.parquet --top 10\n  \
+                  scumble search private.parquet --queries mine.npy --exact-queries --out found.csv")]
 pub struct Search {
     /// The release to search in
     #[arg(value_name = "RELEASE", value_hint = ValueHint::AnyPath)]

@@ -66,11 +66,14 @@ fn encodings(request: &Request, mechanism: MechanismId, k: usize) -> Vec<Option<
     all.into_iter().filter(fits).collect()
 }
 
-/// Public clips worth trying around the typical size of a projected value: a clip pays only below beta / 2.
+/// Public clips worth trying around the typical size of a projected value, where the mechanism is open too: a clip
+/// biases lengths, so it is not put on a mechanism that was asked for. It pays only below beta / 2.
 pub(super) fn clips(request: &Request, mechanism: MechanismId, typical: f64) -> Vec<f64> {
     use MechanismId::{DpOporpLaplace, DpOporpStaircase, RawLaplace, RawStaircase};
     let clippable = matches!(mechanism, DpOporpStaircase | DpOporpLaplace | RawStaircase | RawLaplace);
-    let free = request.parameters.sketch_clip.is_none() && request.parameters.unit == Unit::Attribute;
+    let free = request.mechanism.is_none()
+        && request.parameters.sketch_clip.is_none()
+        && request.parameters.unit == Unit::Attribute;
     if !(clippable && free && typical > 0.0) {
         return Vec::new();
     }

@@ -5,7 +5,7 @@
 //! `v (1/rho^2 - 1)`, v the variance of x. Noise, flips, symbols, clips and encodings thus go through one formula.
 //! The recall then follows from two normal scores, the true one and the noisy one, and how often both are in the top.
 
-use super::prior::Prior;
+use super::typical::Typical;
 use crate::calibration::variance::Sketch;
 use crate::error::DataError;
 use crate::mechanism::{Mechanism, MechanismId, OutputKind, Perturbation, Side};
@@ -84,9 +84,9 @@ pub struct Recall {
 }
 
 impl Forecast {
-    /// The forecast for rows like those of the prior.
-    pub(super) fn new(mechanism: &Mechanism, encoder: &Encoder, prior: &Prior) -> Result<Self, DataError> {
-        let channel = Channel::measure(mechanism, encoder, prior)?;
+    /// The forecast for rows like the typical ones.
+    pub(super) fn new(mechanism: &Mechanism, encoder: &Encoder, typical: &Typical) -> Result<Self, DataError> {
+        let channel = Channel::measure(mechanism, encoder, typical)?;
         let k = mechanism.k() as f64;
         let norm2 = k * channel.variance; // |u|^2 as the sketch sees it
         let law = |s2: f64, m4: f64| Sketch {
@@ -96,7 +96,7 @@ impl Forecast {
             c: mechanism.projection().variance_factor(),
             excess: mechanism.projection().fourth_moment() - 3.0,
         };
-        let (cosine, spread) = prior.cosine;
+        let (cosine, spread) = typical.cosine;
         let share = |variance: f64| both_in_the_top(TOP / ROWS, spread / (spread * spread + variance).sqrt());
         let error = |sketch: Sketch, exact: bool| {
             let g = cosine * norm2;
@@ -198,8 +198,8 @@ struct Channel {
 }
 
 impl Channel {
-    fn measure(mechanism: &Mechanism, encoder: &Encoder, prior: &Prior) -> Result<Self, DataError> {
-        let rows = prior.rows();
+    fn measure(mechanism: &Mechanism, encoder: &Encoder, typical: &Typical) -> Result<Self, DataError> {
+        let rows = typical.rows();
         let k = mechanism.k();
         let unit = mechanism.projection().sketch_unit() * mechanism.grid().step();
         let mut buffer = QuantisedRow::default();
@@ -211,7 +211,8 @@ impl Channel {
                 noise @ Perturbation::Noise { .. } if encoder.encoding() != Encoding::B1 => {
                     let mut prepared = x.clone();
                     noise.prepare(&mut prepared);
-                    let s2 = mechanism.noise_moments().map_or(0.0, |noise| noise.variance) + encoder.rounding_variance();
+                    let s2 =
+                        mechanism.noise_moments().map_or(0.0, |noise| noise.variance) + encoder.rounding_variance();
                     let value = mechanism.value_unit();
                     x.iter().zip(&prepared).for_each(|(&x, &y)| sums.add(x as f64 * unit, y as f64 * value, s2));
                 }

@@ -5,8 +5,9 @@
 
 mod candidates;
 mod forecast;
-mod prior;
+
 mod sample;
+mod typical;
 
 pub use forecast::{Flips, Forecast, ROWS, Recall, StandardErrors, TOP};
 pub use sample::{Measured, MeasuredRecall};
@@ -16,8 +17,8 @@ use crate::mechanism::{Mechanism, MechanismId, Parameters};
 use crate::release::{Encoder, Encoding};
 use crate::vectors::Rows;
 use candidates::Candidate;
-use prior::Prior;
 use rayon::prelude::*;
+use typical::Typical;
 
 /// What is fixed and what is left open.
 #[derive(Debug, Clone)]
@@ -72,8 +73,8 @@ const AS_GOOD: f64 = 0.98;
 
 /// The best choice by public numbers alone.
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
-    let prior = Prior::from_public(&request.parameters);
-    let choices = forecasts(request, &prior)?;
+    let typical = Typical::from_public(&request.parameters);
+    let choices = forecasts(request, &typical)?;
     Ok(ranked(choices, |choice| choice.forecast.recall.private))
 }
 
@@ -81,8 +82,8 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
 ///
 /// The result depends on the sample. Keep it as private as the sample is.
 pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
-    let prior = Prior::from_sample(rows)?;
-    let mut choices = forecasts(request, &prior)?;
+    let typical = Typical::from_sample(rows)?;
+    let mut choices = forecasts(request, &typical)?;
     choices.sort_by(|a, b| b.forecast.recall.private.total_cmp(&a.forecast.recall.private));
     choices.truncate(sample::TRIALS);
     let trial = sample::Trial::new(rows)?;
@@ -93,23 +94,24 @@ pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanE
 }
 
 /// Builds and forecasts every candidate; clips are tried where they can pay.
-fn forecasts(request: &Request, prior: &Prior) -> Result<Vec<Choice>, PlanError> {
+fn forecasts(request: &Request, typical: &Typical) -> Result<Vec<Choice>, PlanError> {
     let menu = candidates::candidates(request);
     if menu.is_empty() {
         let limit = request.bytes.unwrap_or(0);
         return Err(ParameterError::invalid(format!("nothing fits {limit} bytes a row; raise --bytes")).into());
     }
-    let built: Vec<Result<Choice, PlanError>> = menu.par_iter().map(|candidate| choice(candidate, prior, request)).collect();
+    let built: Vec<Result<Choice, PlanError>> =
+        menu.par_iter().map(|candidate| choice(candidate, typical, request)).collect();
     let clipped: Vec<Result<Choice, PlanError>> = built
         .par_iter()
         .filter_map(|choice| choice.as_ref().ok())
-        .filter(|_| prior.informed)
+        .filter(|_| typical.informed)
         .flat_map_iter(|choice| {
             let parameters = choice.mechanism.parameters();
             let clips = candidates::clips(request, choice.mechanism.id(), choice.forecast.signal_deviation);
             clips.into_iter().map(|clip| {
                 let parameters = Parameters { sketch_clip: Some(clip), ..parameters.clone() };
-                self::choice(&Candidate { parameters, encoding: Some(choice.encoding) }, prior, request)
+                self::choice(&Candidate { parameters, encoding: Some(choice.encoding) }, typical, request)
             })
         })
         .collect();
@@ -126,14 +128,14 @@ fn forecasts(request: &Request, prior: &Prior) -> Result<Vec<Choice>, PlanError>
     }
 }
 
-fn choice(candidate: &Candidate, prior: &Prior, request: &Request) -> Result<Choice, PlanError> {
+fn choice(candidate: &Candidate, typical: &Typical, request: &Request) -> Result<Choice, PlanError> {
     let mechanism = Mechanism::new(candidate.parameters.clone())?;
     let encoder = Encoder::new(&mechanism, candidate.encoding)?;
     if let Some(limit) = request.bytes.filter(|&limit| encoder.bytes_per_row() > limit) {
         let bytes = encoder.bytes_per_row();
         return Err(ParameterError::invalid(format!("a row takes {bytes} bytes, more than the {limit} allowed")).into());
     }
-    let forecast = Forecast::new(&mechanism, &encoder, prior)?;
+    let forecast = Forecast::new(&mechanism, &encoder, typical)?;
     Ok(Choice { mechanism, encoding: encoder.encoding(), forecast, measured: None })
 }
 

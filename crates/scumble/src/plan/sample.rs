@@ -73,8 +73,10 @@ impl<'a> Trial<'a> {
             let rankings: Vec<Vec<u32>> = found.iter().map(|hits| hits.iter().map(row).collect()).collect();
             Ok(precision_recall(&rankings, &self.truth, &[self.top])[0].recall)
         };
-        let recall =
-            MeasuredRecall { private: recall(Queries::Released(&queries))?, exact_query: recall(Queries::Exact(&exact))? };
+        let recall = MeasuredRecall {
+            private: recall(Queries::Released(&queries))?,
+            exact_query: recall(Queries::Exact(&exact))?,
+        };
         Ok(Measured { rows: self.rows.len(), queries: self.queries.len(), top: self.top, recall })
     }
 }

@@ -87,11 +87,8 @@ fn parquet(file: Pending, found: &Hits<'_>) -> io::Result<Pending> {
     let int = |value: fn(usize, usize, &Hit) -> usize| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(found.lines().map(|(query, rank, hit)| value(query, rank, hit) as i64)))
     };
-    let mut columns = vec![
-        ("query", int(|query, _, _| query)),
-        ("rank", int(|_, rank, _| rank)),
-        ("row", int(|_, _, hit| hit.row)),
-    ];
+    let mut columns =
+        vec![("query", int(|query, _, _| query)), ("rank", int(|_, rank, _| rank)), ("row", int(|_, _, hit| hit.row))];
     if let Some(ids) = found.ids {
         let rows = found.lines().map(|(_, _, hit)| hit.row);
         columns.push(match ids {

@@ -36,7 +36,8 @@ pub fn page(story: &Story) -> Page {
 }
 
 fn figure(results: &[Recall]) -> Figure {
-    let curve = |name: &str, value: fn(&Recall) -> f64| Series::new(name, results.iter().map(|r| (r.epsilon, value(r))));
+    let curve =
+        |name: &str, value: fn(&Recall) -> f64| Series::new(name, results.iter().map(|r| (r.epsilon, value(r))));
     Figure {
         id: "recall".into(),
         title: "Recall against epsilon".into(),
@@ -60,7 +61,9 @@ fn table(results: &[Recall]) -> Table {
     let share = |x: f64| Cell::Number(format!("{x:.3}"));
     Table {
         caption: format!("Recall of the true top {TOP}; k is what the plan chose for ours"),
-        head: ["epsilon", "k", "without privacy", "paper's DP-OPORP", "ours", "ours, exact query"].map(String::from).to_vec(),
+        head: ["epsilon", "k", "without privacy", "paper's DP-OPORP", "ours", "ours, exact query"]
+            .map(String::from)
+            .to_vec(),
         rows: results
             .iter()
             .map(|r| {

@@ -207,7 +207,13 @@ fn compare(release: &Release, data: &Data, (i, j): (usize, usize)) -> Result<Str
 }
 
 /// Recall of the paper's mechanism and of ours at one epsilon, each at the k that the plan gives it.
-fn measure(data: &Data, truth: &[Vec<u32>], epsilon: f64, (norm, density): (f64, f64), seed: Seed) -> Result<Recall, Failure> {
+fn measure(
+    data: &Data,
+    truth: &[Vec<u32>],
+    epsilon: f64,
+    (norm, density): (f64, f64),
+    seed: Seed,
+) -> Result<Recall, Failure> {
     let ours = choose(None, epsilon, norm, density, seed)?;
     let paper = choose(Some(MechanismId::DpOporp), epsilon, norm, density, seed)?;
     let rows = ExactQueries::project(&ours, data.rows()).map_err(|error| Failure::error(error.to_string()))?;

@@ -14,7 +14,7 @@ const ENTRIES: usize = 1 << 21;
 const COSINE: (f64, f64) = (0.4, 0.15);
 
 /// Rows with the geometry that decides a ranking. Prints its shape only: it may hold a private sample.
-pub(super) struct Prior {
+pub(super) struct Typical {
     offsets: Vec<usize>,
     index: Vec<u32>,
     values: Vec<f32>,
@@ -25,13 +25,13 @@ pub(super) struct Prior {
     pub informed: bool,
 }
 
-impl fmt::Debug for Prior {
+impl fmt::Debug for Typical {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Prior({} x {})", self.offsets.len() - 1, self.dim)
+        write!(f, "Typical({} x {})", self.offsets.len() - 1, self.dim)
     }
 }
 
-impl Prior {
+impl Typical {
     /// Made-up rows of the public norm and density. The same numbers give the same rows.
     pub fn from_public(parameters: &Parameters) -> Self {
         let dim = parameters.dim;
@@ -74,9 +74,9 @@ impl Prior {
                 break;
             }
         }
-        let mut prior = Self { offsets, index, values, dim: sample.dim(), cosine: COSINE, informed: true };
-        prior.cosine = prior.cosines();
-        Ok(prior)
+        let mut typical = Self { offsets, index, values, dim: sample.dim(), cosine: COSINE, informed: true };
+        typical.cosine = typical.cosines();
+        Ok(typical)
     }
 
     /// The rows.
@@ -91,7 +91,8 @@ impl Prior {
             (&self.index[range.clone()], &self.values[range])
         };
         let rows = self.offsets.len() - 1;
-        let norms: Vec<f64> = (0..rows).map(|i| row(i).1.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()).collect();
+        let norms: Vec<f64> =
+            (0..rows).map(|i| row(i).1.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()).collect();
         let mut found = Vec::new();
         let mut dense = vec![0f32; self.dim];
         for i in 0..rows.min(64) {
@@ -174,12 +175,12 @@ mod tests {
             let mut parameters =
                 Parameters::new(MechanismId::DpOporpStaircase, 784, 64, 1.0, 1.0, range, Seed([0; 32]));
             (parameters.norm, parameters.density) = (Some(norm), Some(density));
-            let prior = Prior::from_public(&parameters);
-            let rows = (prior.offsets.len() - 1) as f64;
-            let squares: f64 = prior.values.iter().map(|&x| f64::from(x).powi(2)).sum();
+            let typical = Typical::from_public(&parameters);
+            let rows = (typical.offsets.len() - 1) as f64;
+            let squares: f64 = typical.values.iter().map(|&x| f64::from(x).powi(2)).sum();
             assert!(((squares / rows).sqrt() / norm - 1.0).abs() < 0.05, "{lo} {hi}");
-            assert!((prior.values.len() as f64 / rows / 784.0 - density).abs() < 1e-3);
-            assert!(prior.values.iter().all(|&x| f64::from(x) >= lo - 1e-6 && f64::from(x) <= hi + 1e-6));
+            assert!((typical.values.len() as f64 / rows / 784.0 - density).abs() < 1e-3);
+            assert!(typical.values.iter().all(|&x| f64::from(x) >= lo - 1e-6 && f64::from(x) <= hi + 1e-6));
         }
     }
 }
