@@ -3,6 +3,7 @@
 mod certificate;
 mod estimates;
 mod exact_dp;
+mod faults;
 mod io_malformed;
 mod io_memory;
 mod io_read;
@@ -14,6 +15,7 @@ mod oracle;
 mod projection;
 mod projection_laws;
 mod record;
+mod refusals;
 mod support;
 mod symbols;
 mod symbols_data;

@@ -1,0 +1,209 @@
+//! Planted faults: each is a mistake that someone could make or has shipped, and each is found by a check that the
+//! honest code passes beside it.
+
+use num_bigint::{BigInt, BigUint};
+use num_rational::BigRational;
+use num_traits::{One, Zero};
+use scumble::exact::{at_most_exp, rational};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::noise::{FlipTable, Laplace, Noise, SecretRng, Staircase};
+use scumble::projection::Seed;
+use scumble::release::{Release, Releaser};
+use scumble::vectors::{Grid, Range, Rows, Scalars};
+
+const B: i64 = 6;
+
+/// Is the law of one bit epsilon-DP for integers that move by at most B? `plus(x)` is P[+ | x].
+fn is_private(plus: impl Fn(i64) -> BigRational, epsilon: f64) -> bool {
+    let at_most = |a: &BigRational, b: &BigRational| {
+        let part = |n: &BigInt| n.to_biguint().unwrap_or_default();
+        let (num, den): (BigUint, BigUint) = (part(a.numer()) * part(b.denom()), part(a.denom()) * part(b.numer()));
+        if den.is_zero() { num.is_zero() } else { at_most_exp(&num, &den, &rational(epsilon)) }
+    };
+    (-4 * B..=4 * B).all(|x| {
+        (x - B..=x + B).all(|y| {
+            let (p, q) = (plus(x), plus(y));
+            at_most(&p, &q) && at_most(&(BigRational::one() - p), &(BigRational::one() - q))
+        })
+    })
+}
+
+fn over_2_64(numerator: impl Into<BigInt>) -> BigRational {
+    BigRational::new(numerator.into(), BigInt::one() << 64)
+}
+
+/// P[+ | x] for a flip table, a level rule and a side rule.
+fn flips(table: &FlipTable, level: impl Fn(i64) -> u64) -> impl Fn(i64) -> BigRational {
+    move |x| {
+        let flip = over_2_64(table.threshold(level(x)));
+        if x > 0 { BigRational::one() - flip } else { flip }
+    }
+}
+
+fn ceil_level(x: i64) -> u64 {
+    x.unsigned_abs().div_ceil(B as u64)
+}
+
+#[test]
+fn fault_1_sensitivity_off_by_one() {
+    let epsilon = rational(1.0);
+    let steps = 6;
+    for honest in [
+        Noise::Laplace(Laplace::new(steps, &epsilon).unwrap()),
+        Noise::Staircase(Staircase::least_variance(steps, &epsilon).unwrap()),
+    ] {
+        assert!(honest.check(steps, &epsilon).is_ok());
+        assert!(honest.check(steps + 1, &epsilon).is_err());
+    }
+}
+
+#[test]
+fn fault_2_noise_scale_times_0_95() {
+    let (asked, drawn) = (rational(1.0), rational(1.0 / 0.95));
+    assert!(Noise::Laplace(Laplace::new(6, &drawn).unwrap()).check(6, &asked).is_err());
+    assert!(Noise::Staircase(Staircase::least_variance(6, &drawn).unwrap()).check(6, &asked).is_err());
+}
+
+#[test]
+fn fault_3_rounding_to_even() {
+    let grid = Grid::new(Range::new(-8.0, 8.0).unwrap(), 0).unwrap();
+    let ours = |x: f64| i64::from(grid.quantise(x).unwrap());
+    let even = |x: f64| x.round_ties_even() as i64;
+    let moves =
+        |q: &dyn Fn(f64) -> i64| (-14..14).map(|h| (q(f64::from(h) / 2.0 + 1.0) - q(f64::from(h) / 2.0)).abs()).max();
+    assert_eq!(moves(&ours), Some(1));
+    assert_eq!(moves(&even), Some(2), "ties to even move two steps for a change of one");
+}
+
+#[test]
+fn fault_4_flip_probability_rounded_down() {
+    let epsilon = rational(1.0);
+    let honest = FlipTable::randomized_response(&epsilon).unwrap();
+    assert!(honest.check(&epsilon).is_ok());
+    let planted = FlipTable::from_thresholds(vec![1 << 63, honest.threshold(1) - 1]).unwrap();
+    assert!(planted.check(&epsilon).is_err());
+}
+
+#[test]
+fn fault_5_table_for_another_epsilon() {
+    for table in [FlipTable::smooth(&rational(1.1)).unwrap(), FlipTable::ceil_rule(&rational(1.1)).unwrap()] {
+        assert!(table.check(&rational(1.1)).is_ok());
+        assert!(table.check(&rational(1.0)).is_err());
+    }
+}
+
+#[test]
+fn fault_6_wrong_tie_at_zero() {
+    let table = FlipTable::smooth(&rational(1.0)).unwrap();
+    assert!(is_private(flips(&table, ceil_level), 1.0));
+    // Zero released as a certain minus instead of a coin.
+    let certain = |x: i64| if x == 0 { BigRational::zero() } else { flips(&table, ceil_level)(x) };
+    assert!(!is_private(certain, 1.0));
+    // Zero on the minus side one level too deep.
+    let deep = |x: i64| flips(&table, |x| if x == 0 { 2 } else { ceil_level(x) })(x);
+    assert!(!is_private(deep, 1.0));
+}
+
+#[test]
+fn fault_7_level_by_floor() {
+    let table = FlipTable::smooth(&rational(1.0)).unwrap();
+    assert!(!is_private(flips(&table, |x| if x == 0 { 0 } else { x.unsigned_abs() / B as u64 + 1 }), 1.0));
+}
+
+#[test]
+fn fault_8_beta_of_a_smaller_grid() {
+    let table = FlipTable::ceil_rule(&rational(1.0)).unwrap();
+    assert!(!is_private(flips(&table, |x| x.unsigned_abs().div_ceil(B as u64 - 1)), 1.0));
+}
+
+#[test]
+fn fault_9_a_cut_tail() {
+    let noise = Noise::Laplace(Laplace::new(6, &rational(2.0)).unwrap());
+    let cut = |n: i64| if n.abs() > 40 { BigRational::zero() } else { noise.weight(n) };
+    // From x = 6 the output 45 is possible (n = 39); from x = 0 it is not.
+    assert!(cut(39) > BigRational::zero() && cut(45).is_zero());
+    assert!(noise.weight(45) > BigRational::zero(), "the honest law has no end");
+}
+
+fn releaser(id: MechanismId, k: usize) -> Releaser {
+    let parameters = Parameters::new(id, 64, k, 1.0, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed([3; 32]));
+    Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap()
+}
+
+/// True when some row of the second table equals that of the first.
+fn repeats_noise(a: &[u8], b: &[u8], width: usize) -> bool {
+    a.chunks_exact(width).zip(b.chunks_exact(width)).any(|(a, b)| a == b)
+}
+
+#[test]
+fn fault_10_noise_from_the_public_seed() {
+    let rows = vec![0.25f32; 64 * 50];
+    let release =
+        || Release::from_rows(&releaser(MechanismId::DpOporpLaplace, 64), Rows::dense(Scalars::F32(&rows), 64));
+    let (first, second) = (release().unwrap(), release().unwrap());
+    assert!(!repeats_noise(first.bytes(), second.bytes(), 64 * 4));
+    let planted = || {
+        let mut rng = SecretRng::for_tests(u64::from(Seed([3; 32]).0[0])); // a stream fixed by public bytes
+        let mut x = [0i64; 64];
+        Noise::Laplace(Laplace::new(6, &rational(1.0)).unwrap()).add_to(&mut x, &mut rng);
+        x.iter().flat_map(|v| (*v as f32).to_le_bytes()).collect::<Vec<u8>>()
+    };
+    assert!(repeats_noise(&planted(), &planted(), 64 * 4));
+}
+
+#[test]
+fn fault_11_noise_reused_across_rows() {
+    let rows = vec![0.25f32; 64 * 300];
+    let release =
+        Release::from_rows(&releaser(MechanismId::DpOporpLaplace, 64), Rows::dense(Scalars::F32(&rows), 64)).unwrap();
+    let distinct = |bytes: &[u8]| bytes.chunks_exact(64 * 4).collect::<std::collections::HashSet<_>>().len();
+    assert_eq!(distinct(release.bytes()), 300, "equal rows must not get equal noise");
+    let planted: Vec<u8> = release.row(0).repeat(300);
+    assert_eq!(distinct(&planted), 1);
+}
+
+/// The share of ones at each bit position. alpha: 5 standard deviations, below 1e-6 a position.
+fn flip_rates_are_right(bits: &[Vec<bool>], truth: &[bool], flip: f64) -> bool {
+    let n = bits.len() as f64;
+    let slack = 5.0 * (flip * (1.0 - flip) / n).sqrt();
+    (0..truth.len()).all(|j| {
+        let flipped = bits.iter().filter(|row| row[j] != truth[j]).count() as f64 / n;
+        (flipped - flip).abs() <= slack
+    })
+}
+
+#[test]
+fn faults_12_13_a_missing_last_flip_and_swapped_keep_and_flip() {
+    const ROWS: usize = 20_000;
+    let row: Vec<f32> = (0..64).map(|i| if i % 3 == 0 { 0.9 } else { -0.7 }).collect();
+    let releaser = releaser(MechanismId::DpSignoporpRr, 64);
+    let release = Release::from_rows(&releaser, Rows::dense(Scalars::F32(&row.repeat(ROWS)), 64)).unwrap();
+    let bits: Vec<Vec<bool>> = (0..ROWS).map(|i| release.values(i).iter().map(|v| *v > 0.0).collect()).collect();
+    let mut x = vec![0; 64];
+    let quantised: Vec<i32> =
+        row.iter().map(|v| releaser.mechanism().grid().quantise(f64::from(*v)).unwrap()).collect();
+    releaser.mechanism().projection().apply(scumble::vectors::PrivateRow::Dense(&quantised), &mut x);
+    let truth: Vec<bool> = x.iter().map(|v| *v > 0).collect();
+    let flip = 1.0 / (1.0 + 1f64.exp());
+    assert!(flip_rates_are_right(&bits, &truth, flip), "every position flips, the first and the last too");
+    let mut unflipped = bits.clone();
+    unflipped.iter_mut().for_each(|row| row[63] = truth[63]);
+    assert!(!flip_rates_are_right(&unflipped, &truth, flip), "a last bit that is never flipped is found");
+    let swapped: Vec<Vec<bool>> = bits.iter().map(|row| row.iter().map(|b| !b).collect()).collect();
+    assert!(!flip_rates_are_right(&swapped, &truth, flip), "kept and flipped swapped is found");
+}
+
+#[test]
+fn fault_14_float_sums_in_the_level() {
+    // The specification's pair: in floats L jumps from 0 to 2 for a change of beta = 0.1 in one attribute.
+    let rows: [[f64; 6]; 2] = [[-0.4, 0.4, 0.2, 0.0, -1.0, 0.8], [-0.4, 0.5, 0.2, 0.0, -1.0, 0.8]];
+    let float_level = |row: &[f64; 6]| (row.iter().sum::<f64>().abs() / 0.1).ceil() as i64;
+    assert_eq!((float_level(&rows[0]) - float_level(&rows[1])).abs(), 2);
+    let grid = Grid::with_steps(Range::new(-1.0, 1.0).unwrap(), 0.1, 255).unwrap();
+    let steps = grid.steps(0.1) as i64;
+    let level = |row: &[f64; 6]| {
+        let x: i64 = row.iter().map(|v| i64::from(grid.quantise(*v).unwrap())).sum();
+        x.unsigned_abs().div_ceil(steps as u64) as i64
+    };
+    assert!((level(&rows[0]) - level(&rows[1])).abs() <= 1);
+}

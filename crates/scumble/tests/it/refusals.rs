@@ -1,0 +1,130 @@
+//! Combinations that are not private, or that cannot be shown to be, are refused with a reason and a way out.
+
+use scumble::error::ParameterError;
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::privacy::Unit;
+use scumble::projection::Seed;
+use scumble::vectors::Range;
+
+fn build(id: MechanismId, adjust: impl Fn(&mut Parameters)) -> Result<Mechanism, ParameterError> {
+    let mut parameters = Parameters::new(id, 32, 8, 1.0, 1.0, Range::new(-1.0, 1.0).unwrap(), Seed([1; 32]));
+    if id.notion() == NotionKind::Approximate {
+        parameters.delta = Some(1e-6);
+    }
+    adjust(&mut parameters);
+    Mechanism::new(parameters)
+}
+
+#[test]
+fn units_without_a_proof() {
+    use MechanismId::*;
+    let refused = [
+        (RawStaircase, Unit::L1),
+        (DpOporpStaircase, Unit::L1),
+        (DpOporpLattice, Unit::L1),
+        (DpOporpZones, Unit::L1),
+        (DpSignoporpRr, Unit::L1),
+        (DpSignoporpRrSmooth, Unit::L1),
+        (DpSignoporpCeil, Unit::L1),
+        (DpSignrpRrSmooth, Unit::L2),
+        (DpSignrpRrSmooth, Unit::Record),
+        (DpSignrpCeil, Unit::Record),
+        (DpSignoporpCeil, Unit::Record),
+        (DpOporpLaplace, Unit::L2),
+        (DpOporpLaplace, Unit::Record),
+        (RawLaplace, Unit::L2),
+        (Privcube, Unit::Attribute),
+        (Signcap, Unit::L1),
+    ];
+    for (id, unit) in refused {
+        let error = build(id, |p| p.unit = unit).unwrap_err();
+        assert!(error.is_refusal(), "{id} {unit}: {error}");
+        assert!(error.to_string().contains("Instead:"), "{error}");
+    }
+}
+
+#[test]
+fn units_with_a_proof() {
+    use MechanismId::*;
+    let allowed = [
+        (DpOporpLaplace, Unit::L1),
+        (RawLaplace, Unit::L1),
+        (DpRpL, Unit::L1),
+        (DpOporp, Unit::L1),
+        (DpOporp, Unit::L2),
+        (RawGOpt, Unit::L2),
+        (DpRpGOptB, Unit::L2),
+        (DpRpGOpt, Unit::L2),
+        (DpSignrpRrSmooth, Unit::L1),
+        (DpSignrpRr, Unit::L1),
+        (Privcube, Unit::Record),
+        (Signcap, Unit::Record),
+    ];
+    for (id, unit) in allowed {
+        build(id, |p| p.unit = unit).unwrap_or_else(|error| panic!("{id} {unit}: {error}"));
+    }
+    build(DpOporp, |p| {
+        p.unit = Unit::Record;
+        p.clip_norm = Some(1.0);
+    })
+    .unwrap();
+}
+
+#[test]
+fn individual_dp_needs_consent() {
+    for id in
+        [MechanismId::IdpSignrpG, MechanismId::IdpSignrpRr, MechanismId::IdpSignoporpG, MechanismId::IdpSignoporpRr]
+    {
+        assert!(build(id, |p| p.delta = Some(1e-6)).unwrap_err().is_refusal(), "{id}");
+        let mechanism = build(id, |p| {
+            p.delta = Some(1e-6);
+            p.i_understand_this_is_not_dp = true;
+        });
+        assert!(mechanism.unwrap().promise().guarantee().is_none(), "{id}");
+    }
+}
+
+#[test]
+fn signrp_rr_refuses_what_it_cannot_show() {
+    let with = |kind: &'static str, m: Option<f64>| {
+        build(MechanismId::DpSignrpRr, move |p| {
+            p.delta = Some(1e-6);
+            p.norm_bound = m;
+            p.projection = Some(kind.parse().unwrap());
+        })
+    };
+    assert!(with("rademacher", Some(5.0)).unwrap_err().is_refusal());
+    assert!(with("gaussian", Some(0.5)).unwrap_err().is_refusal(), "a norm bound below beta");
+    assert!(!with("gaussian", None).unwrap_err().is_refusal(), "a missing norm bound is a missing number");
+    assert!(with("gaussian", Some(5.0)).is_ok());
+}
+
+#[test]
+fn numbers_outside_their_domain() {
+    use MechanismId::*;
+    type Adjust = fn(&mut Parameters);
+    let cases: [(MechanismId, Adjust, &str); 11] = [
+        (DpOporp, |p| p.delta = None, "delta"),
+        (DpOporp, |p| p.delta = Some(1.0), "delta"),
+        (DpOporpLaplace, |p| p.epsilon = 0.0, "epsilon"),
+        (DpOporpLaplace, |p| p.epsilon = f64::NAN, "epsilon"),
+        (DpOporpLaplace, |p| p.beta = -1.0, "beta"),
+        (DpOporpLaplace, |p| p.k = 33, "k"),
+        (DpOporpLaplace, |p| p.k = 0, "k"),
+        (DpOporpLaplace, |p| p.repeats = 3, "repeats"),
+        (DpOporpLaplace, |p| p.range = Range { lo: 1.0, hi: -1.0 }, "range"),
+        (DpOporpLaplace, |p| p.sketch_clip = Some(-1.0), "clip"),
+        (DpOporp, |p| p.unit = Unit::Record, "clip-norm"),
+    ];
+    for (id, adjust, word) in cases {
+        let error = build(id, adjust).unwrap_err();
+        assert!(!error.is_refusal() && error.to_string().contains(word), "{id}: {error}");
+    }
+}
+
+#[test]
+fn beta_is_capped_at_the_range() {
+    let mechanism = build(MechanismId::DpOporpLaplace, |p| p.beta = 100.0).unwrap();
+    assert_eq!(mechanism.promise().guarantee().unwrap().beta, 2.0);
+    assert!(mechanism.warnings().iter().any(|w| w.contains("capped")));
+}
