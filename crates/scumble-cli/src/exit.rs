@@ -44,11 +44,6 @@ impl Failure {
         eprintln!("scumble: {}", self.message);
         self.exit
     }
-
-    /// The line without the program's name.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
 }
 
 impl From<ParameterError> for Failure {

@@ -37,6 +37,8 @@ enum Verb {
     Verify(verbs::verify::Verify),
     Compare(verbs::compare::Compare),
     Search(verbs::search::Search),
+    Evaluate(verbs::evaluate::Evaluate),
+    Reproduce(verbs::reproduce::Reproduce),
     Completions(verbs::completions::Completions),
 }
 
@@ -67,6 +69,8 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Verb::Verify(verify) => verify.run(&global),
         Verb::Compare(compare) => compare.run(&global),
         Verb::Search(search) => search.run(&global),
+        Verb::Evaluate(evaluate) => evaluate.run(&global),
+        Verb::Reproduce(reproduce) => reproduce.run(&global),
         Verb::Completions(completions) => completions.run(Cli::command()),
     }
 }

@@ -76,7 +76,8 @@ fn mechanism_parser() -> impl TypedValueParser<Value = Auto<MechanismId>> {
     PossibleValuesParser::new(std::iter::once(auto).chain(ids)).map(|text| text.parse().map_or(Auto::Auto, Auto::Is))
 }
 
-fn parse_range(text: &str) -> Result<Range, String> {
+/// `LO,HI`.
+pub fn parse_range(text: &str) -> Result<Range, String> {
     let ends = text.split_once(',').and_then(|(lo, hi)| Some((lo.trim().parse().ok()?, hi.trim().parse().ok()?)));
     let (lo, hi) = ends.ok_or("give two numbers as LO,HI, for example 0,1")?;
     Range::new(lo, hi).map_err(|error| error.to_string())

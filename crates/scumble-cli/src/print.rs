@@ -195,3 +195,9 @@ mod tests {
         assert_eq!(table(&["name", "n"], &rows), ["  name   n", "  a      1", "  long  10"]);
     }
 }
+
+/// A bar for long measurements, on a terminal only.
+pub fn progress(what: &'static str) -> indicatif::ProgressBar {
+    let style = indicatif::ProgressStyle::with_template("{msg} {bar:40} {human_pos}/{human_len}, {eta} left");
+    indicatif::ProgressBar::new(0).with_style(style.expect("a fixed template")).with_message(what)
+}

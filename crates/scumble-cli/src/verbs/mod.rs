@@ -3,8 +3,10 @@
 pub mod compare;
 pub mod completions;
 pub mod demo;
+pub mod evaluate;
 pub mod inspect;
 pub mod plan;
 pub mod release;
+pub mod reproduce;
 pub mod search;
 pub mod verify;

@@ -112,7 +112,7 @@ impl<'a> Rows<'a> {
     /// # Panics
     /// If `values` does not hold a whole number of rows.
     pub fn dense(values: Scalars<'a>, dim: usize) -> Self {
-        assert!(dim > 0 && values.len() % dim == 0, "dense rows must be whole");
+        assert!(dim > 0 && values.len().is_multiple_of(dim), "dense rows must be whole");
         let len = values.len() / dim;
         Self { len, dim, layout: Layout::Dense { values, row_stride: dim, column_stride: 1 } }
     }
@@ -202,8 +202,9 @@ impl<'a> Rows<'a> {
             }
             Layout::Sparse { offsets, index, values } => {
                 let mut last = None;
-                for at in offsets[i]..offsets[i + 1] {
-                    let j = index[at] as usize;
+                let from = offsets[i];
+                for (at, &attribute) in index[from..offsets[i + 1]].iter().enumerate() {
+                    let j = attribute as usize;
                     if j >= self.dim {
                         let kind = DataErrorKind::IndexOutOfRange { index: j as u64, dim: self.dim as u64 };
                         return Err(fault(j, kind));
@@ -212,8 +213,8 @@ impl<'a> Rows<'a> {
                         return Err(fault(j, DataErrorKind::IndexOrder));
                     }
                     last = Some(j);
-                    let q = values.quantise(at, grid).map_err(|kind| fault(j, kind))?;
-                    buffer.index.push(index[at]);
+                    let q = values.quantise(from + at, grid).map_err(|kind| fault(j, kind))?;
+                    buffer.index.push(attribute);
                     buffer.value.push(q);
                 }
                 Ok(PrivateRow::Sparse { dim: self.dim, index: &buffer.index, value: &buffer.value })

@@ -1,0 +1,254 @@
+//! `scumble evaluate`: what is left of a user's own data after a release, by mechanism, epsilon and k.
+
+use crate::exit::{Exit, Failure};
+use crate::options::{Global, InputOptions, parse_range};
+use crate::print;
+use clap::{Args, ValueHint};
+use scumble::evaluate::Outcomes;
+use scumble::evaluate::page::evaluation;
+use scumble::evaluate::sweep::{self, Candidate, Settings, SweepError};
+use scumble::io::{Column, read_all, read_labels};
+use scumble::mechanism::{MechanismId, NotionKind, Parameters};
+use scumble::projection::Seed;
+use scumble::release::Encoding;
+use scumble::vectors::Range;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Measure what a release keeps of your own data: retrieval, and classification if there are labels
+///
+/// Reads the private rows: its report is NOT private and must stay with them. Writes the page, and the measurements
+/// beside it as .csv and .parquet.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  scumble evaluate vectors.npy --range 0,1 --mechanisms dp-oporp-staircase,dp-oporp \
+                  --epsilons 1,2,5,10 -k 64,256 --out report.html\n  scumble evaluate mail.svm.gz --range 0,1 --labels \
+                  --density 0.004 --mechanisms dp-signoporp-ceil,dp-oporp-zones --epsilons 1,3,5 -k 1024 --out report.html"
+)]
+pub struct Evaluate {
+    /// Your rows
+    #[arg(value_name = "DATA", value_hint = ValueHint::AnyPath)]
+    data: PathBuf,
+    /// Queries from another file [default: rows taken out of DATA]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    queries: Option<PathBuf>,
+    /// How many queries
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    query_count: usize,
+    /// Also classify: labels from this file, or from DATA itself if no file is named
+    #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::AnyPath)]
+    labels: Option<Option<PathBuf>>,
+    /// Mechanisms to try
+    #[arg(
+        long,
+        value_name = "ID,...",
+        value_delimiter = ',',
+        default_value = "dp-oporp-staircase,dp-signoporp-ceil,dp-oporp"
+    )]
+    mechanisms: Vec<MechanismId>,
+    /// Values of epsilon
+    #[arg(long, value_name = "E,...", value_delimiter = ',', default_value = "1,2,5,10")]
+    epsilons: Vec<f64>,
+    /// Sizes of the sketch
+    #[arg(short, long = "k", value_name = "K,...", value_delimiter = ',', default_value = "256")]
+    k: Vec<usize>,
+    /// Public range of an attribute
+    #[arg(long, value_name = "LO,HI", allow_hyphen_values = true, value_parser = parse_range)]
+    range: Range,
+    /// Most that one attribute may move [default: the width of the range]
+    #[arg(long, value_name = "B")]
+    beta: Option<f64>,
+    /// For the mechanisms that need one
+    #[arg(long, value_name = "D", default_value_t = 1e-6)]
+    delta: f64,
+    /// Encoding of values: f32, i16, b8, b4 or b1
+    #[arg(long, value_name = "E")]
+    encoding: Option<Encoding>,
+    /// Clip projected values before the noise (staircase, Laplace)
+    #[arg(long, value_name = "C")]
+    sketch_clip: Option<f64>,
+    /// Public guess of a row's Euclidean norm (few-symbol mechanisms and encodings)
+    #[arg(long, value_name = "N")]
+    norm: Option<f64>,
+    /// Public guess of the share of attributes that are not zero
+    #[arg(long, value_name = "D")]
+    density: Option<f64>,
+    /// Repetitions, each with its own projection and noise
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repetitions: usize,
+    /// Consent to mechanisms that are NOT differentially private (idp-...)
+    #[arg(long)]
+    i_understand_this_is_not_dp: bool,
+    /// The report page
+    #[arg(short, long, value_name = "FILE", default_value = "report.html", value_hint = ValueHint::FilePath)]
+    out: PathBuf,
+    #[command(flatten)]
+    input: InputOptions,
+}
+
+impl Evaluate {
+    /// Runs the verb.
+    pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        print::note("evaluation reads the private rows: the report is not private, keep it with them");
+        let data = read_all(&self.data, &self.input.read_options(None))?;
+        let rows = data.rows();
+        let candidates = self.candidates(rows.dim())?;
+        let mut settings = Settings {
+            task: format!("retrieval on {}", file_name(&self.data)),
+            epsilons: self.epsilons.clone(),
+            repetitions: self.repetitions.max(1),
+            depths: vec![10, 50],
+            exact_queries: true,
+            without_privacy: true,
+        };
+        let mut outcomes = Outcomes::default();
+        let bar = print::progress("evaluating");
+        let mut progress = |done: usize, of: usize| {
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+        };
+        let other = match &self.queries {
+            Some(path) => Some(read_all(path, &self.input.read_options(Some(rows.dim())))?),
+            None => None,
+        };
+        let (database, queries) = match &other {
+            Some(other) => (rows, other.rows().slice(0, other.rows().len().min(self.query_count))),
+            None => {
+                let count = self.query_count.min(rows.len() / 10).max(1);
+                if rows.len() < 20 {
+                    return Err(Failure::error(format!(
+                        "{}: too few rows to evaluate, 20 at least",
+                        self.data.display()
+                    )));
+                }
+                (rows.slice(0, rows.len() - count), rows.slice(rows.len() - count, count))
+            }
+        };
+        let found = sweep::retrieval(database, queries, &candidates, &settings, &mut progress);
+        outcomes.0.extend(found.map_err(|error| self.failure(error))?.0);
+        if let Some(labels) = &self.labels {
+            let labels = match labels {
+                Some(path) => read_labels(path)?,
+                None => data.labels().cloned().ok_or_else(|| {
+                    Failure::error(format!("{}: no labels in it; name a file or a --label column", self.data.display()))
+                })?,
+            };
+            if labels.len() != rows.len() {
+                let message = format!("{} labels for {} rows: each row needs one", labels.len(), rows.len());
+                return Err(Failure::error(message));
+            }
+            let classes = classes(&labels);
+            let cut = rows.len() * 4 / 5;
+            settings.task = format!("classification on {}", file_name(&self.data));
+            let train = (rows.slice(0, cut), &classes[..cut]);
+            let test = (rows.slice(cut, rows.len() - cut), &classes[cut..]);
+            let found = sweep::classification(train, test, &candidates, &settings, &mut progress);
+            outcomes.0.extend(found.map_err(|error| self.failure(error))?.0);
+        }
+        bar.finish_and_clear();
+        self.write(&outcomes, rows.len(), rows.dim())?;
+        self.report(&outcomes, global);
+        Ok(Exit::Done)
+    }
+
+    fn candidates(&self, dim: usize) -> Result<Vec<Candidate>, Failure> {
+        let mut candidates = Vec::new();
+        for &id in &self.mechanisms {
+            let sizes = if id.is_raw() { vec![dim] } else { self.k.clone() };
+            for k in sizes {
+                let beta = self.beta.unwrap_or(self.range.width());
+                let mut parameters = Parameters::new(id, dim, k, self.epsilons[0], beta, self.range, Seed([0; 32]));
+                if matches!(id.notion(), NotionKind::Approximate | NotionKind::Individual) {
+                    parameters.delta = Some(self.delta);
+                }
+                if matches!(id, MechanismId::DpOporpLaplace | MechanismId::DpOporpStaircase) {
+                    parameters.sketch_clip = self.sketch_clip;
+                }
+                parameters.norm = self.norm;
+                parameters.density = self.density;
+                parameters.i_understand_this_is_not_dp = self.i_understand_this_is_not_dp;
+                let encoding = self.encoding.filter(|_| id.output() == scumble::mechanism::OutputKind::Values);
+                candidates.push(Candidate::new(parameters, encoding));
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn failure(&self, error: SweepError) -> Failure {
+        match error {
+            SweepError::Parameters(error) => error.into(),
+            SweepError::Release(error) => Failure::error(format!("{}: {error}", self.data.display())),
+        }
+    }
+
+    fn write(&self, outcomes: &Outcomes, rows: usize, dim: usize) -> Result<(), Failure> {
+        let subtitle = format!("{}, {rows} rows of {dim} attributes", file_name(&self.data));
+        let page = evaluation("What is left after privacy", &subtitle, outcomes, None);
+        let fault = |path: &Path, error: std::io::Error| Failure::error(format!("{}: {error}", path.display()));
+        std::fs::write(&self.out, page.render()).map_err(|error| fault(&self.out, error))?;
+        for extension in ["csv", "parquet"] {
+            let path = self.out.with_extension(extension);
+            let file = File::create(&path).map_err(|error| fault(&path, error))?;
+            let written = if extension == "csv" { outcomes.write_csv(file) } else { outcomes.write_parquet(file) };
+            written.map_err(|error| fault(&path, error))?;
+        }
+        Ok(())
+    }
+
+    fn report(&self, outcomes: &Outcomes, global: &Global) {
+        let designs = outcomes.distinct(|o| (o.task.clone(), o.design.clone(), o.k, o.metric.clone()));
+        let mut lines = Vec::new();
+        for (task, design, k, metric) in designs {
+            if !(metric.starts_with("recall@50") || metric == "accuracy") {
+                continue;
+            }
+            for epsilon in outcomes.distinct(|o| o.epsilon.to_bits()).into_iter().map(f64::from_bits) {
+                let wanted = |o: &scumble::evaluate::Outcome| {
+                    o.task == task && o.design == design && o.k == k && o.metric == metric && o.epsilon == epsilon
+                };
+                if let Some(estimate) = outcomes.estimate(wanted) {
+                    lines.push((
+                        task.clone(),
+                        design.clone(),
+                        k,
+                        metric.clone(),
+                        epsilon,
+                        estimate.mean,
+                        estimate.half,
+                    ));
+                }
+            }
+        }
+        if global.json {
+            let rows: Vec<_> = lines
+                .iter()
+                .map(|(task, design, k, metric, epsilon, mean, half)| {
+                    let epsilon = epsilon.is_finite().then_some(*epsilon);
+                    json!({"task": task, "design": design, "k": k, "metric": metric, "epsilon": epsilon, "mean": mean, "half": half})
+                })
+                .collect();
+            println!("{}", json!({"report": self.out, "private": false, "results": rows}));
+            return;
+        }
+        println!("{:<34} {:>6} {:>8}  {:<24} value", "design", "k", "epsilon", "metric");
+        for (_, design, k, metric, epsilon, mean, half) in &lines {
+            let epsilon = if epsilon.is_finite() { epsilon.to_string() } else { "none".into() };
+            println!("{design:<34} {k:>6} {epsilon:>8}  {metric:<24} {mean:.3} +- {half:.3}");
+        }
+        println!("\nReport: {} (not private; .csv and .parquet beside it)", self.out.display());
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| "data".into(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Labels as numbers 0, 1, ... in their sorted order.
+fn classes(labels: &Column) -> Vec<u32> {
+    let texts: Vec<String> = (0..labels.len()).map(|i| labels.text(i)).collect();
+    let mut numbers: BTreeMap<&str, u32> = texts.iter().map(|text| (text.as_str(), 0)).collect();
+    numbers.values_mut().enumerate().for_each(|(number, class)| *class = number as u32);
+    texts.iter().map(|text| numbers[text.as_str()]).collect()
+}

@@ -1,0 +1,63 @@
+//! `scumble reproduce`: the paper's figures and experiments on one page, ours beside them, a verdict on every claim.
+
+use crate::exit::{Exit, Failure};
+use crate::options::Global;
+use crate::print;
+use clap::{Args, ValueHint};
+use scumble::evaluate::reproduce::{Scale, reproduce};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Reproduce the paper's figures and experiments, with a verdict on each of its claims
+///
+/// Needs the folders mnist, cifar10-gray and spamassassin-trigram under --data.
+#[derive(Args)]
+#[command(after_help = "Example:\n  scumble reproduce --data ../shared/data --out reproduction --quick")]
+pub struct Reproduce {
+    /// Folder with the data sets
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    data: PathBuf,
+    /// Folder for the page and the measurements
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+    /// Minutes instead of an hour: fewer rows, queries and repetitions
+    #[arg(long)]
+    quick: bool,
+}
+
+impl Reproduce {
+    /// Runs the verb.
+    pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        let scale = if self.quick { Scale::quick() } else { Scale::full() };
+        let bar = print::progress("reproducing");
+        let mut progress = |part: &str, done: usize, of: usize| {
+            bar.set_message(part.to_owned());
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+        };
+        let found = reproduce(&self.data, &scale, &mut progress).map_err(|error| Failure::error(error.to_string()))?;
+        bar.finish_and_clear();
+        let fault = |error: std::io::Error| Failure::error(format!("{}: {error}", self.out.display()));
+        std::fs::create_dir_all(&self.out).map_err(fault)?;
+        std::fs::write(self.out.join("reproduction.html"), found.page.render()).map_err(fault)?;
+        let create = |name: &str| std::fs::File::create(self.out.join(name));
+        create("measurements.csv").and_then(|file| found.outcomes.write_csv(file)).map_err(fault)?;
+        create("measurements.parquet").and_then(|file| found.outcomes.write_parquet(file)).map_err(fault)?;
+        let page = self.out.join("reproduction.html");
+        if global.json {
+            let claims: Vec<_> = found
+                .claims
+                .iter()
+                .map(|c| json!({"source": c.source, "statement": c.statement, "verdict": c.verdict(), "evidence": c.evidence}))
+                .collect();
+            println!("{}", json!({ "page": page, "figures": found.figures.len(), "claims": claims }));
+        } else {
+            for claim in &found.claims {
+                println!("{:<18} {} ({})", claim.verdict(), claim.statement, claim.source);
+            }
+            println!("\n{} figures, {} claims judged.", found.figures.len(), found.claims.len());
+            println!("Page: {}", page.display());
+        }
+        Ok(Exit::Done)
+    }
+}
