@@ -238,7 +238,7 @@ fn heat_map(title: &str, mechanism: &Mechanism) -> String {
             let (x, w) = (left + from * cell, (to - from) * cell);
             writeln!(
                 svg,
-                r##"<rect x="{x}" y="{at}" width="{w}" height="{height}" fill="#{shade:02x}{shade:02x}f0"/>"##
+                r##"<rect x="{x}" y="{at}" width="{w}" height="{height}" fill="#{shade:02x}{shade:02x}ff"/>"##
             )
             .unwrap();
             from = to;
