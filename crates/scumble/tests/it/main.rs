@@ -12,6 +12,7 @@ mod io_write;
 mod mnist;
 mod noise;
 mod oracle;
+mod plan_data;
 mod projection;
 mod projection_laws;
 mod record;

@@ -1,0 +1,139 @@
+//! `plan` against the menu on real data: what it chooses from public numbers must be about as good as the best choice.
+
+use crate::symbols_data::{data, recall, truth};
+use scumble::io::Batch;
+use scumble::mechanism::{MechanismId, Parameters};
+use scumble::plan::{Request, plan};
+use scumble::projection::Seed;
+use scumble::release::Encoding;
+use scumble::vectors::{Range, Rows};
+
+struct Set {
+    name: &'static str,
+    rows: Batch,
+    queries: Option<Batch>,
+    range: Range,
+    beta: f64,
+    norm: f64,
+    density: f64,
+}
+
+/// The four data sets with numbers that a publisher would know beforehand.
+fn sets() -> Vec<Set> {
+    let set = |name, rows: &str, queries: Option<&str>, (lo, hi), beta, norm, density| {
+        let queries = match queries {
+            Some(file) => Some(data(file)?),
+            None => None,
+        };
+        Some(Set { name, rows: data(rows)?, queries, range: Range { lo, hi }, beta, norm, density })
+    };
+    let mnist = ["mnist/train-images-idx3-ubyte.gz", "mnist/t10k-images-idx3-ubyte.gz"];
+    let spam = ["spamassassin-trigram/train.svm.gz", "spamassassin-trigram/test.svm.gz"];
+    [
+        set("MNIST", mnist[0], Some(mnist[1]), (0.0, 255.0), 255.0, 2350.0, 0.19),
+        set("CIFAR", "cifar10-gray/gray.npy.gz", None, (0.0, 255.0), 255.0, 4400.0, 1.0),
+        set("MiniLM", "minilm-clinc150/embeddings.npy", None, (-0.25, 0.25), 0.5, 1.0, 1.0),
+        set("SpamAssassin", spam[0], Some(spam[1]), (0.0, 1.0), 1.0, 3.45, 0.0048),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+impl Set {
+    /// Up to 8,000 rows to search in, 100 to ask with.
+    fn split(&self) -> (Rows<'_>, Rows<'_>) {
+        let all = self.rows.rows();
+        let queries = match &self.queries {
+            Some(batch) => batch.rows().slice(0, 100),
+            None => all.slice(all.len() - 100, 100),
+        };
+        (all.slice(0, all.len().min(8000)), queries)
+    }
+
+    fn parameters(&self, mechanism: MechanismId, k: usize, symbols: Option<u8>, epsilon: f64) -> Parameters {
+        let dim = self.rows.rows().dim();
+        let mut parameters = Parameters::new(mechanism, dim, k, epsilon, self.beta, self.range, Seed([2; 32]));
+        (parameters.symbols, parameters.norm, parameters.density) = (symbols, Some(self.norm), Some(self.density));
+        parameters
+    }
+
+    /// Recall of what `plan` chooses and of everything on the menu.
+    fn compare(
+        &self,
+        epsilon: f64,
+        bytes: Option<usize>,
+        menu: &[(MechanismId, usize, Option<u8>, Option<Encoding>)],
+        slack: f64,
+    ) -> bool {
+        let (rows, queries) = self.split();
+        let truth = truth(rows, queries);
+        let parameters = self.parameters(MechanismId::DpSignoporpCeil, 8, None, epsilon);
+        let request = Request { parameters, mechanism: None, k: None, encoding: None, bytes };
+        let best = plan(&request).unwrap().best;
+        let chosen = recall(best.mechanism.parameters(), Some(best.encoding), rows, queries, &truth);
+        let (mut most, mut which) = (0.0, String::new());
+        for &(id, k, symbols, encoding) in menu {
+            let parameters = self.parameters(id, k.min(rows.dim()), symbols, epsilon);
+            let found = recall(&parameters, encoding, rows, queries, &truth);
+            if found > most {
+                (most, which) = (found, format!("{id} k={} {symbols:?}", parameters.k));
+            }
+        }
+        let p = best.mechanism.parameters();
+        println!(
+            "{} epsilon {epsilon}: auto {} k={} {:?} clip {:?} {} {chosen:.3} (forecast {:.3}); best of the menu {which} {most:.3}",
+            self.name, p.mechanism, p.k, p.symbols, p.sketch_clip, best.encoding, best.forecast.recall.private
+        );
+        // A hundredth of recall is what 100 queries cannot tell apart.
+        chosen >= (1.0 - slack) * most - 0.01
+    }
+}
+
+/// 256 bits a row; menu: the splits of section 4b.
+#[test]
+fn auto_is_close_to_the_best_split_of_256_bits() {
+    use MechanismId::*;
+    let menu = [
+        (DpSignoporpCeil, 256, None, None),
+        (DpOporpLattice, 160, Some(3), None),
+        (DpOporpLattice, 128, Some(4), None),
+        (DpOporpLattice, 64, Some(16), None),
+        (DpOporpZones, 160, Some(3), None),
+        (DpOporpZones, 64, Some(5), None),
+        (DpOporpStaircase, 64, None, Some(Encoding::B4)),
+    ];
+    let mut worse = Vec::new();
+    for set in sets() {
+        for epsilon in [1.0, 2.0, 3.0, 5.0] {
+            if !set.compare(epsilon, Some(32), &menu, 0.03) {
+                worse.push((set.name, epsilon));
+            }
+        }
+    }
+    assert!(worse.is_empty(), "auto is behind the menu on {worse:?}");
+}
+
+/// Any size; menu: values and symbols over a ladder of k.
+#[test]
+fn auto_is_close_to_the_best_of_any_size() {
+    use MechanismId::*;
+    let mut menu = Vec::new();
+    for k in [32, 64, 128, 256, 512, 1024] {
+        menu.extend([(DpSignoporpCeil, k, None, None), (DpOporpStaircase, k, None, None)]);
+        menu.extend([
+            (DpOporpLattice, k, Some(3), None),
+            (DpOporpLattice, k, Some(16), None),
+            (DpOporpZones, k, Some(3), None),
+        ]);
+    }
+    let mut worse = Vec::new();
+    for set in sets() {
+        for epsilon in [1.0, 2.0, 5.0, 10.0] {
+            if !set.compare(epsilon, None, &menu, 0.05) {
+                worse.push((set.name, epsilon));
+            }
+        }
+    }
+    assert!(worse.is_empty(), "auto is behind the menu on {worse:?}");
+}
