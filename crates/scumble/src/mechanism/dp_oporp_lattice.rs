@@ -70,8 +70,9 @@ fn table(
     let ratio = Ratio::from_exponent(epsilon);
     let high = staircase::optimal_r(ratio, r);
     let width = cell_width(setup, symbols, r, staircase::variance(ratio, r, high));
-    // From here on the noise changes no entry by a unit (e^-48 < 2^-62).
-    let far = (r as f64 * (48.0 / epsilon + 2.0)) as u64 + (symbols * width) as u64;
+    // From here on the noise changes no entry by a unit: e^-24 < 2^-32, e^-48 < 2^-62.
+    let unit = if (0.02..=8.0).contains(&epsilon) { 24.0 } else { 48.0 };
+    let far = (r as f64 * (unit / epsilon + 2.0)) as u64 + (symbols * width) as u64;
     let last = far.min(bound).min(MOST_ENTRIES / symbols as u64 / 2);
     let weights = staircase_weights(&each, (r as usize, high as usize), last as usize, (symbols, width));
     let (table, merged) = SymbolTable::rounded(&weights, r as usize, &each)?.trimmed();

@@ -21,7 +21,10 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
     let each = setup.epsilon.exact() / num_bigint::BigInt::from(setup.parameters.repeats); // ε/t
     let perturbation = match &setup.parameters.thresholds[..] {
         [] => by_prior(setup, &grid, &each)?,
-        given => response(integer_cuts(given, &grid)?, &each)?,
+        given => {
+            let cuts = integer_cuts(given, &grid)?;
+            Perturbation::Symbols { table: response(cuts.len() + 1, &each)?, classes: Classes::Zones { cuts } }
+        }
     };
     let Perturbation::Symbols { table, .. } = &perturbation else { unreachable!("made above") };
     if setup.parameters.symbols.is_some_and(|symbols| usize::from(symbols) != table.symbols()) {
@@ -35,11 +38,9 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
     Ok(Parts { grid, projection, perturbation, promise })
 }
 
-/// Randomized response over the zones between the cuts: any two zones are neighbours.
-fn response(cuts: Vec<i64>, each: &num_rational::BigRational) -> Result<Perturbation, ParameterError> {
-    let zones = cuts.len() + 1;
-    let table = SymbolTable::rounded(&response_weights(zones, each), zones, each)?;
-    Ok(Perturbation::Symbols { classes: Classes::Zones { cuts }, table })
+/// Randomized response over all zones: any two are neighbours.
+fn response(zones: usize, each: &num_rational::BigRational) -> Result<SymbolTable, ParameterError> {
+    SymbolTable::rounded(&response_weights(zones, each), zones, each)
 }
 
 /// Cuts in grid steps: `q >= cut` is the side away from zero of a positive threshold, and the near side of a negative.
@@ -67,6 +68,7 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
         return Err(ParameterError::invalid(format!("{zones} zones need --thresholds; without them there are 3 or 5")));
     }
     let prior = Prior::new(setup.parameters);
+    let table = response(zones.into(), each)?;
     // Cuts in eighths of the prior's deviation, from zero itself to two deviations.
     let at = |eighths: u32| (f64::from(eighths) / 8.0 * prior.scale / grid.step()).round() as i64;
     let mut best: Option<(f64, Perturbation)> = None;
@@ -74,9 +76,10 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
         for outer in if zones == 3 { inner..inner + 1 } else { inner + 1..26 } {
             let mut cuts = vec![-at(inner), at(inner) + 1];
             if zones == 5 {
-                cuts = vec![-at(outer).max(at(inner) + 1), cuts[0], cuts[1], at(outer).max(at(inner) + 1) + 1];
+                let outer = at(outer).max(at(inner) + 1);
+                cuts = vec![-outer, cuts[0], cuts[1], outer + 1];
             }
-            let candidate = response(cuts, each)?;
+            let candidate = Perturbation::Symbols { classes: Classes::Zones { cuts }, table: table.clone() };
             let kept = candidate.posterior(&prior, grid.step()).map_or(0.0, |posterior| posterior.kept);
             if best.as_ref().is_none_or(|(most, _)| kept > *most) {
                 best = Some((kept, candidate));

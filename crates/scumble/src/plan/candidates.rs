@@ -12,7 +12,7 @@ pub(super) struct Candidate {
     pub encoding: Option<Encoding>,
 }
 
-/// Mechanisms that can be best for the unit: pure noise and bits for one attribute, Laplace for l1, Gaussian where a
+/// Mechanisms that can be best for the unit: bits, symbols and pure noise for one attribute, Laplace for l1, Gaussian where a
 /// delta is given and needed, whole-record mechanisms for records.
 fn mechanisms(request: &Request) -> Vec<MechanismId> {
     use MechanismId::*;
@@ -21,7 +21,7 @@ fn mechanisms(request: &Request) -> Vec<MechanismId> {
     }
     let approximate = request.parameters.delta.is_some();
     match request.parameters.unit {
-        Unit::Attribute => vec![DpOporpStaircase, RawStaircase, DpSignoporpCeil],
+        Unit::Attribute => vec![DpSignoporpCeil, DpOporpLattice, DpOporpZones, DpOporpStaircase, RawStaircase],
         Unit::L1 if approximate => vec![DpOporpLaplace, RawLaplace, DpOporp, RawGOpt],
         Unit::L1 => vec![DpOporpLaplace, RawLaplace],
         Unit::L2 => vec![DpOporp, RawGOpt],
@@ -29,8 +29,26 @@ fn mechanisms(request: &Request) -> Vec<MechanismId> {
     }
 }
 
-/// Sizes of the sketch: half octaves up to the dimension.
-fn sizes(request: &Request, mechanism: MechanismId) -> Vec<usize> {
+/// Numbers of symbols worth trying, where the mechanism has symbols and the request leaves them open.
+fn symbols(request: &Request, mechanism: MechanismId) -> Vec<Option<u8>> {
+    match (request.parameters.symbols, mechanism) {
+        (None, MechanismId::DpOporpLattice) => vec![Some(3), Some(4), Some(16)],
+        (None, MechanismId::DpOporpZones) if request.parameters.thresholds.is_empty() => vec![Some(3), Some(5)],
+        (asked, _) => vec![asked],
+    }
+}
+
+/// The encoding that bits and symbols have, where it is known before the mechanism is built.
+fn packed(mechanism: MechanismId, symbols: Option<u8>) -> Option<Encoding> {
+    match mechanism.output() {
+        OutputKind::Bits => Some(Encoding::B1),
+        OutputKind::Symbols => symbols.map(|count| Encoding::Symbols { count }),
+        OutputKind::Values => None,
+    }
+}
+
+/// Sizes of the sketch: half octaves up to the dimension, and what fills the bytes.
+fn sizes(request: &Request, mechanism: MechanismId, symbols: Option<u8>) -> Vec<usize> {
     let dim = request.parameters.dim;
     if mechanism.is_raw() {
         return vec![dim];
@@ -44,24 +62,24 @@ fn sizes(request: &Request, mechanism: MechanismId) -> Vec<usize> {
     let repeats = request.parameters.repeats.max(1);
     let largest = dim.min(4096);
     let ladder = (3..=12).flat_map(|octave| [1usize << octave, 3 << (octave - 1)]);
-    let mut sizes: Vec<usize> = ladder.chain([largest]).filter(|&k| k <= largest && k % repeats == 0).collect();
+    let filling = request.bytes.zip(packed(mechanism, symbols)).map(|(bytes, encoding)| bytes * encoding.packing().0);
+    let mut sizes: Vec<usize> =
+        ladder.chain([largest]).chain(filling).filter(|&k| k <= largest && k % repeats == 0).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
 }
 
 /// Encodings that fit: what was asked for; else the mechanism's own, and coarser ones where bytes are scarce.
-fn encodings(request: &Request, mechanism: MechanismId, k: usize) -> Vec<Option<Encoding>> {
+fn encodings(request: &Request, mechanism: MechanismId, symbols: Option<u8>, k: usize) -> Vec<Option<Encoding>> {
     let all = match (request.encoding, mechanism.output(), request.bytes) {
         (Some(encoding), ..) => vec![Some(encoding)],
         (None, OutputKind::Values, Some(_)) => vec![Some(Encoding::F32), Some(Encoding::B8), Some(Encoding::B4)],
         _ => vec![None],
     };
-    let fits = |encoding: &Option<Encoding>| match (encoding, mechanism.output(), request.bytes) {
-        (_, _, None) => true,
-        (Some(encoding), _, Some(limit)) => encoding.bytes_per_row(k) <= limit,
-        (None, OutputKind::Bits, Some(limit)) => Encoding::B1.bytes_per_row(k) <= limit,
-        (None, ..) => true, // symbols: checked when the encoder is made
+    let fits = |encoding: &Option<Encoding>| match (encoding.or(packed(mechanism, symbols)), request.bytes) {
+        (Some(encoding), Some(limit)) => encoding.bytes_per_row(k) <= limit,
+        _ => true, // what is not known here is checked when the encoder is made
     };
     all.into_iter().filter(fits).collect()
 }
@@ -92,10 +110,12 @@ fn rounded(x: f64) -> f64 {
 pub(super) fn candidates(request: &Request) -> Vec<Candidate> {
     let mut menu = Vec::new();
     for mechanism in mechanisms(request) {
-        for k in sizes(request, mechanism) {
-            for encoding in encodings(request, mechanism, k) {
-                let parameters = Parameters { mechanism, k, ..request.parameters.clone() };
-                menu.push(Candidate { parameters, encoding });
+        for symbols in symbols(request, mechanism) {
+            for k in sizes(request, mechanism, symbols) {
+                for encoding in encodings(request, mechanism, symbols, k) {
+                    let parameters = Parameters { mechanism, k, symbols, ..request.parameters.clone() };
+                    menu.push(Candidate { parameters, encoding });
+                }
             }
         }
     }

@@ -104,13 +104,16 @@ impl Forecast {
                 true => sketch.inner_product_exact_query(norm2, norm2, g, 0.0),
                 false => sketch.inner_product(norm2, norm2, g, 0.0),
             };
-            variance / norm2.powi(2).max(f64::MIN_POSITIVE)
+            let uneven = if sketch.s2 > 0.0 { cosine * cosine * channel.uneven } else { 0.0 };
+            variance / norm2.powi(2).max(f64::MIN_POSITIVE) + uneven
         };
-        let worth = law(channel.noise_worth(), 0.0);
+        // Collisions are linear in a row: what all rows share moves every score alike and ranks nothing.
+        let ranking = |s2: f64| Sketch { c: mechanism.projection().variance_factor() * (1.0 - cosine), ..law(s2, 0.0) };
+        let worth = ranking(channel.noise_worth());
         let recall = Recall {
             private: share(error(worth, false)),
             exact_query: share(error(worth, true)),
-            without_privacy: share(error(law(0.0, 0.0), false)),
+            without_privacy: share(error(ranking(0.0), false)),
         };
         let noise = mechanism.noise_moments();
         let standard_errors = match noise {
@@ -192,8 +195,10 @@ fn probability(threshold: u64) -> f64 {
 struct Channel {
     /// v: second moment of a projected value.
     variance: f64,
-    /// rho.
+    /// rho, mean over rows.
     correlation: f64,
+    /// Relative variance of rho over rows: a row that keeps more than another gets higher scores for nothing.
+    uneven: f64,
     flips: Option<Flips>,
 }
 
@@ -203,10 +208,13 @@ impl Channel {
         let k = mechanism.k();
         let unit = mechanism.projection().sketch_unit() * mechanism.grid().step();
         let mut buffer = QuantisedRow::default();
-        let (mut x, mut sums, mut flips) = (vec![0i64; k], Sums::default(), 0.0);
+        let (mut x, mut flips) = (vec![0i64; k], 0.0);
+        let (mut energy, mut correlations) = (0.0, Vec::with_capacity(rows.len()));
+        let laws = symbol_moments(mechanism);
         for i in 0..rows.len() {
             let row = rows.quantise(i, mechanism.grid(), 0, &mut buffer)?;
             mechanism.projection().apply(row, &mut x);
+            let mut sums = Sums::default();
             match mechanism.perturbation() {
                 noise @ Perturbation::Noise { .. } if encoder.encoding() != Encoding::B1 => {
                     let mut prepared = x.clone();
@@ -225,22 +233,44 @@ impl Channel {
                         sums.add(x as f64 * unit, mean, 1.0 - mean * mean);
                     }
                 }
+                Perturbation::Symbols { classes, .. } => {
+                    for &x in &x {
+                        let (mean, square) = laws[classes.of(x)];
+                        sums.add(x as f64 * unit, mean, square - mean * mean);
+                    }
+                }
                 _ => simulate(mechanism, encoder, row, &x, unit, &mut sums)?,
             }
+            if sums.xx > 0.0 {
+                energy += sums.xx / sums.count;
+                correlations.push(sums.correlation(mechanism.id().output()));
+            }
         }
+        let count = correlations.len().max(1) as f64;
+        let correlation = correlations.iter().sum::<f64>() / count;
+        let spread = correlations.iter().map(|rho| (rho - correlation).powi(2)).sum::<f64>() / count;
         let flips = match mechanism.perturbation() {
             Perturbation::Flips { table, side: Side::CoinAtZero | Side::Above(_), .. } => {
-                Some(Flips { at_the_border: probability(table.threshold(1)), mean: flips / sums.count })
+                Some(Flips { at_the_border: probability(table.threshold(1)), mean: flips / (rows.len() * k) as f64 })
             }
             _ => None,
         };
-        Ok(Self { variance: sums.xx / sums.count, correlation: sums.correlation(mechanism.id().output()), flips })
+        Ok(Self { variance: energy / count, correlation, uneven: spread / correlation.powi(2).max(1e-12), flips })
     }
 
     /// The noise variance that a value of this correlation would carry.
     fn noise_worth(&self) -> f64 {
         self.variance * (1.0 / self.correlation.powi(2).clamp(1e-12, 1.0) - 1.0)
     }
+}
+
+/// First and second moment of the symbol's value in each class; empty without symbols.
+fn symbol_moments(mechanism: &Mechanism) -> Vec<(f64, f64)> {
+    let Perturbation::Symbols { table, .. } = mechanism.perturbation() else { return Vec::new() };
+    let values = mechanism.symbol_values();
+    let whole = f64::from(table.bits()).exp2();
+    let moment = |row: &[u64], power: i32| row.iter().zip(&values).map(|(&p, v)| p as f64 * v.powi(power)).sum::<f64>();
+    table.rows().iter().map(|row| (moment(row, 1) / whole, moment(row, 2) / whole)).collect()
 }
 
 /// For perturbations without a closed form: draws the release itself.

@@ -13,7 +13,7 @@ pub use forecast::{Flips, Forecast, ROWS, Recall, StandardErrors, TOP};
 pub use sample::{Measured, MeasuredRecall};
 
 use crate::error::{DataError, ParameterError};
-use crate::mechanism::{Mechanism, MechanismId, Parameters};
+use crate::mechanism::{Mechanism, MechanismId, OutputKind, Parameters};
 use crate::release::{Encoder, Encoding};
 use crate::vectors::Rows;
 use candidates::Candidate;
@@ -75,7 +75,15 @@ const AS_GOOD: f64 = 0.98;
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let typical = Typical::from_public(&request.parameters);
     let choices = forecasts(request, &typical)?;
-    Ok(ranked(choices, |choice| choice.forecast.recall.private))
+    Ok(ranked(choices, |choice| choice.forecast.recall.private * reliance(choice)))
+}
+
+/// Cuts, lattices, symbol values and clips are as good as the guess they are taken from; a bit and plain noise need none.
+/// A choice that leans on the guess must promise this much more.
+fn reliance(choice: &Choice) -> f64 {
+    let leans =
+        choice.mechanism.id().output() == OutputKind::Symbols || choice.mechanism.parameters().sketch_clip.is_some();
+    if leans { 0.93 } else { 1.0 }
 }
 
 /// The best choice on a sample of rows: the most promising forecasts are released and searched for real.
@@ -148,7 +156,7 @@ fn ranked(mut choices: Vec<Choice>, score: impl Fn(&Choice) -> f64) -> Plan {
     let mut seen = Vec::new();
     let mut others = choices;
     others.retain(|choice| {
-        let key = (choice.mechanism.id(), choice.mechanism.k());
+        let key = (choice.mechanism.id(), choice.mechanism.parameters().symbols, choice.mechanism.k());
         let new = !seen.contains(&key);
         seen.push(key);
         new
