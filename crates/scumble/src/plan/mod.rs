@@ -13,7 +13,7 @@ pub use forecast::{Flips, Forecast, ROWS, Recall, StandardErrors, TOP};
 pub use sample::{Measured, MeasuredRecall};
 
 use crate::error::{DataError, ParameterError};
-use crate::mechanism::{Mechanism, MechanismId, OutputKind, Parameters};
+use crate::mechanism::{Mechanism, MechanismId, Parameters};
 use crate::release::{Encoder, Encoding};
 use crate::vectors::Rows;
 use candidates::Candidate;
@@ -78,12 +78,11 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     Ok(ranked(choices, |choice| choice.forecast.recall.private * reliance(choice)))
 }
 
-/// Cuts, lattices, symbol values and clips are as good as the guess they are taken from; a bit and plain noise need none.
-/// A choice that leans on the guess must promise this much more.
+/// Cuts, lattices, symbol values, clips and coarse codes are as good as the guess that they are taken from; a bit and
+/// plain values need none. A choice that leans on the guess must promise this much more.
 fn reliance(choice: &Choice) -> f64 {
-    let leans =
-        choice.mechanism.id().output() == OutputKind::Symbols || choice.mechanism.parameters().sketch_clip.is_some();
-    if leans { 0.93 } else { 1.0 }
+    let coarse = matches!(choice.encoding, Encoding::B8 | Encoding::B4 | Encoding::Symbols { .. });
+    if coarse || choice.mechanism.parameters().sketch_clip.is_some() { 0.93 } else { 1.0 }
 }
 
 /// The best choice on a sample of rows: the most promising forecasts are released and searched for real.
