@@ -1,3 +1,9 @@
 //! The command line from outside: every test runs the binary.
 
+mod malformed;
+mod mechanisms;
+mod memory;
+mod snapshots;
 mod support;
+mod trust;
+mod uses;

@@ -1,0 +1,224 @@
+//! Input that cannot be released: exit status 2, one line that names the place, and no output.
+
+use crate::support::*;
+use arrow::array::*;
+use arrow::datatypes::*;
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use std::path::Path;
+use std::sync::Arc;
+
+const GOOD: &str = "--mechanism dp-oporp-laplace --epsilon 1 --range 0,1 -k 2";
+
+/// Rows of lists as Parquet, two rows a row group.
+fn parquet(path: &Path, fields: Vec<(&str, ArrayRef)>) {
+    let schema = Arc::new(Schema::new(
+        fields.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect::<Vec<_>>(),
+    ));
+    let batch = RecordBatch::try_new(schema.clone(), fields.into_iter().map(|(_, array)| array).collect()).unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(2)).build();
+    let mut writer = ArrowWriter::try_new(std::fs::File::create(path).unwrap(), schema, Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+fn lists(rows: &[Option<&[f32]>]) -> ArrayRef {
+    let rows = rows.iter().map(|row| row.map(|row| row.iter().map(|&x| Some(x)).collect::<Vec<_>>()));
+    Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows))
+}
+
+#[test]
+fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
+    let folder = Folder::new();
+    let body = f32_bytes(&rows(4, 4));
+    let good = npy("<f4", "(4, 4)", &body);
+    let with = |at: usize, value: f32| {
+        let mut values = rows(4, 4);
+        values[at] = value;
+        npy("<f4", "(4, 4)", &f32_bytes(&values))
+    };
+    let mut wrong_magic = good.clone();
+    wrong_magic[0] = b'x';
+    let mut huge_header = b"\x93NUMPY\x02\x00".to_vec();
+    huge_header.extend(u32::MAX.to_le_bytes());
+    let gz = gzip(&good);
+    let mut damaged_gz = gz.clone();
+    let middle = damaged_gz.len() / 2;
+    damaged_gz[middle] ^= 0x55;
+    let head = "a,b,c,d\n";
+
+    // (name, contents, what the line must say)
+    let files: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("empty.npy", vec![], "x.npy: "),
+        ("short.npy", good[..good.len() - 3].to_vec(), "cut short"),
+        ("long.npy", [good.clone(), vec![0; 4]].concat(), "bytes follow"),
+        ("magic.npy", wrong_magic, "does not begin like"),
+        ("version.npy", [&b"\x93NUMPY\x09\x00"[..], &good[8..]].concat(), ".npy: "),
+        ("huge.npy", huge_header, "header"),
+        ("headercut.npy", good[..40].to_vec(), "header is cut short"),
+        ("nonsense.npy", npy_with_header("{'shape': 'no'}", &body), "header is malformed"),
+        ("rows0.npy", npy("<f4", "(0, 4)", b""), "no rows"),
+        ("columns0.npy", npy("<f4", "(4, 0)", b""), "no columns"),
+        ("axes1.npy", npy("<f4", "(16,)", &body), "axes"),
+        ("axes3.npy", npy("<f4", "(4, 2, 2)", &body), "axes"),
+        ("complex.npy", npy("<c8", "(2, 4)", &body), "type"),
+        ("objects.npy", npy("|O", "(4, 4)", &body), "type"),
+        ("overflow.npy", npy("<f4", "(4294967296, 4294967296)", &body), "too large"),
+        ("nan.npy", with(6, f32::NAN), "row 1, column 2: value is NaN"),
+        ("inf.npy", with(15, f32::INFINITY), "row 3, column 3: value is infinite"),
+        ("cut.npy.gz", gz[..gz.len() - 9].to_vec(), "gz"),
+        ("damaged.npy.gz", damaged_gz, ".gz: "),
+        ("plain.npy.gz", good.clone(), "not gzip"),
+        ("trailing.npy.gz", [gz.clone(), b"tail".to_vec()].concat(), "follow"),
+        ("table.csv.parquet", b"a,b\n1,2\n".to_vec(), "parquet: "),
+        ("empty.csv", vec![], "csv: "),
+        ("headeronly.csv", head.into(), "no rows"),
+        ("noheader.csv", b"1,2,3,4\n5,6,7,8\n".to_vec(), "header"),
+        ("ragged.csv", format!("{head}1,2,3,4\n1,2,3\n").into(), "row 1"),
+        ("words.csv", format!("{head}1,2,3,4\n1,2,x,4\n").into(), "row 1 (line 3), column c: cell is not a number"),
+        ("blank.csv", format!("{head}1,,3,4\n").into(), "column b: cell is empty"),
+        ("nan.csv", format!("{head}1,2,3,nan\n").into(), "row 0, column 3"),
+        ("latin1.csv", b"a,b\n1,\xff\n".to_vec(), "UTF-8"),
+        ("twice.csv", b"id,a,b\n7,1,2\n8,1,2\n7,1,2\n".to_vec(), "row 2, column id: id is the same as that of row 0"),
+        ("columns.csv", b"a,a\n1,2\n".to_vec(), "csv: "),
+        ("order.svm", b"1 3:1 2:1\n".to_vec(), "increasing"),
+        ("repeat.svm", b"1 2:1 2:1\n".to_vec(), "increasing"),
+        ("zero.svm", b"1 0:1 2:1\n".to_vec(), "index 0"),
+        ("entry.svm", b"1 2:1 3\n".to_vec(), "index:value"),
+        ("label.svm", b"spam 2:1\n".to_vec(), "label"),
+        ("nan.svm", b"1 1:0.5 2:nan\n".to_vec(), "svm: row 0"),
+        ("empty.svm", vec![], "svm: "),
+        ("magic.idx", b"\x01\x00\x08\x02".to_vec(), "idx: "),
+        ("short.idx", b"\x00\x00\x08\x02\x00\x00\x00\x04\x00\x00\x00\x04abc".to_vec(), "cut short"),
+        ("type.idx", b"\x00\x00\x07\x02\x00\x00\x00\x01\x00\x00\x00\x01a".to_vec(), "idx: "),
+        ("unknown.bin", good.clone(), "kind not known"),
+        ("text.parquet", b"PAR1 not really PAR1".to_vec(), "parquet: "),
+    ];
+    let mut count = files.len();
+    for (name, contents, says) in &files {
+        folder.file(name, contents);
+        let line = folder.fails(&format!("release {name} --out out.npy {GOOD}"), 2);
+        assert!(
+            line.contains(&format!("scumble: {name}: ")) && line.contains(&says.replace("x.npy", name)),
+            "{name}: {line}"
+        );
+        std::fs::remove_file(folder.path(name)).unwrap();
+        assert!(folder.names().is_empty(), "{name}: {:?}", folder.names());
+    }
+
+    let four: &[f32] = &[0.1, 0.2, 0.3, 0.4];
+    let tables: Vec<(&str, Vec<(&str, ArrayRef)>, &str)> = vec![
+        ("null.parquet", vec![("vector", lists(&[Some(four), None, Some(four)]))], "row 1, column vector: null"),
+        (
+            "dimension.parquet",
+            vec![("vector", lists(&[Some(four), Some(four), Some(&four[..3])]))],
+            "row 2, column vector: row has 3 attributes, expected 4",
+        ),
+        ("column.parquet", vec![("embedding", lists(&[Some(four)]))], "no column `vector`; there are: embedding"),
+        ("text.parquet", vec![("vector", Arc::new(StringArray::from(vec!["a", "b"])))], "type"),
+        (
+            "ids.parquet",
+            vec![("id", Arc::new(Int64Array::from(vec![5, 6, 5]))), ("vector", lists(&[Some(four); 3]))],
+            "row 2, column id: id is the same as that of row 0",
+        ),
+        (
+            "nullid.parquet",
+            vec![("id", Arc::new(Int64Array::from(vec![Some(5), None]))), ("vector", lists(&[Some(four); 2]))],
+            "row 1, column id: null",
+        ),
+        ("rows0.parquet", vec![("vector", lists(&[]))], "no rows"),
+        ("nan.parquet", vec![("vector", lists(&[Some(four), Some(&[0.0, 1.0, f32::NAN, 0.0])]))], "row 1, column 2"),
+    ];
+    count += tables.len();
+    for (name, fields, says) in tables {
+        parquet(&folder.path(name), fields);
+        let line = folder.fails(&format!("release {name} --out out.parquet {GOOD}"), 2);
+        assert!(line.contains(says), "{name}: {line}");
+        std::fs::remove_file(folder.path(name)).unwrap();
+        assert!(folder.names().is_empty(), "{name}: {:?}", folder.names());
+    }
+    assert!(count >= 40, "{count}");
+}
+
+#[test]
+fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 4, 4);
+    folder.file("exists.npy", b"mine");
+    std::fs::create_dir(folder.path("empty")).unwrap();
+    let before = folder.names();
+    let base = "release x.npy --out o.npy --range 0,1";
+    let cases = [
+        ("release none.npy --out o.npy --epsilon 1 --range 0,1", "none.npy: "),
+        ("release empty --out o.npy --epsilon 1 --range 0,1", "no .parquet file in this folder"),
+        ("release x.npy --out exists.npy --epsilon 1 --range 0,1 -k 2", "exists.npy: exists already"),
+        ("release x.npy --out x.npy --epsilon 1 --range 0,1 -k 2", "input and output are the same file"),
+        ("release empty --out empty/o.npy --epsilon 1 --range 0,1 -k 2", "inside the input folder"),
+        ("release x.npy --out o.txt --epsilon 1 --range 0,1 -k 2", "must end in .parquet or .npy"),
+        ("release x.npy --out no/such/o.npy --epsilon 1 --range 0,1 -k 2", "no/such/o.npy"),
+        ("release x.npy --out o.npy --epsilon 1", "--range"),
+        ("release x.npy --epsilon 1 --range 0,1", "--out"),
+        (base, "--epsilon"),
+        ("release x.npy --out o.npy --epsilon 0 --range 0,1 -k 2", "epsilon must be greater than 0"),
+        ("release x.npy --out o.npy --epsilon -1 --range 0,1 -k 2", "epsilon must be greater than 0"),
+        ("release x.npy --out o.npy --epsilon nan --range 0,1 -k 2", "epsilon"),
+        ("release x.npy --out o.npy --epsilon 1 --range 1,0 -k 2", "range"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0 -k 2", "LO,HI"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,inf -k 2", "range"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 5 --mechanism dp-oporp-staircase", "k"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 0 --mechanism dp-oporp-staircase", "k must be"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 3 --mechanism raw-laplace", "leave -k out"),
+        (
+            "release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --beta 0 --mechanism dp-oporp-laplace",
+            "beta must be",
+        ),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --mechanism dp-oporp", "needs --delta"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --mechanism dp-oporp --delta 1", "delta must lie"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --mechanism no-such", "no-such"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --seed 12", "64 hexadecimal digits"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --dim 5", "attributes"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --repeats 3 --mechanism dp-oporp-laplace", "repeats"),
+        (
+            "release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --mechanism dp-signoporp-rr --encoding f32",
+            "cannot be written as f32",
+        ),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 --unit l1", "--beta"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 --bytes 0", "bytes"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 --no-such", "--no-such"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 --threads 0", "--threads"),
+        ("plan --epsilon 1 --range 0,1", "--dim"),
+        ("inspect x.npy", "x.npy: no certificate"),
+        ("inspect none.parquet", "none.parquet: "),
+        ("verify none.parquet", "none.parquet: "),
+        ("compare x.npy --rows 0,1", "x.npy: "),
+        ("search x.npy --queries x.npy", "x.npy: "),
+        ("nonsense", "nonsense"),
+    ];
+    for (words, says) in cases {
+        let line = folder.fails(words, 2);
+        assert!(line.contains(says), "{words}: {line}");
+        assert_eq!(folder.names(), before, "{words}");
+    }
+    assert_eq!(std::fs::read(folder.path("exists.npy")).unwrap(), b"mine");
+}
+
+#[test]
+fn refusals_exit_1_and_say_what_to_do_instead() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 20, 16);
+    let before = folder.names();
+    let base = "release x.npy --out o.npy --range 0,1 --epsilon 1 -k 4";
+    for (words, says) in [
+        ("--mechanism dp-oporp-staircase --unit l1 --beta 1", "dp-oporp-laplace"),
+        ("--mechanism dp-signoporp-rr --unit l1 --beta 1", "Instead: "),
+        ("--mechanism dp-oporp-laplace --unit l2 --beta 1", "Gaussian"),
+        ("--mechanism dp-oporp-staircase --unit record", "privcube"),
+        ("--mechanism idp-signrp-rr", "--i-understand-this-is-not-dp"),
+        ("--mechanism idp-signoporp-g --delta 1e-6", "--i-understand-this-is-not-dp"),
+        ("--mechanism dp-signrp-rr --projection rademacher --delta 1e-6 --norm-bound 2", "Instead: "),
+    ] {
+        let line = folder.fails(&format!("{base} {words}"), 1);
+        assert!(line.contains("refused: ") && line.contains(says), "{words}: {line}");
+        assert_eq!(folder.names(), before, "{words}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Tampering is found, crashes and full disks leave nothing, nothing private leaks.
+
+use crate::support::*;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::time::Duration;
+
+#[test]
+fn verify_passes_what_was_written_and_finds_every_altered_byte() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 30, 32);
+    for mechanism in ["dp-oporp-staircase", "dp-signoporp-ceil"] {
+        for kind in ["npy", "parquet"] {
+            let out = format!("{mechanism}.{kind}");
+            folder.ok(&format!("release x.npy --out {out} --mechanism {mechanism} --epsilon 3 --range 0,1 -k 8"));
+            let text = folder.ok(&format!("verify {out}"));
+            assert!(text.lines().count() >= 6 && text.lines().all(|line| line.starts_with("ok ")), "{text}");
+            assert_eq!(folder.json(&format!("verify {out}"))["passed"], true);
+            let sidecar = format!("{out}.certificate.json");
+            let files = if kind == "npy" { vec![out.clone(), sidecar] } else { vec![out.clone()] };
+            for file in files {
+                let path = folder.path(&file);
+                let bytes = std::fs::read(&path).unwrap();
+                for step in 0..40 {
+                    let at = (step * 7919 + 13) % bytes.len();
+                    let mut altered = bytes.clone();
+                    altered[at] ^= 1 << (step % 8);
+                    std::fs::write(&path, &altered).unwrap();
+                    let output = folder.run(&format!("verify {out}"));
+                    let code = output.status.code();
+                    // A byte of Parquet's own framing may carry no meaning: then the release must read back the same.
+                    let harmless = code == Some(0) && kind == "parquet";
+                    assert!(code == Some(1) || harmless, "{file} byte {at}: {code:?} {}", stderr(&output));
+                }
+                std::fs::write(&path, &bytes).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_certificate_that_promises_more_than_its_numbers_fails() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 30, 32);
+    folder.ok("release x.npy --out a.npy --mechanism dp-oporp-laplace --epsilon 3 --range 0,1 -k 8");
+    let path = folder.path("a.npy.certificate.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    for (from, to) in [("\"epsilon\": 3.0", "\"epsilon\": 0.3"), ("\"unit\": \"attribute\"", "\"unit\": \"record\"")] {
+        assert!(text.contains(from));
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+        let line = folder.fails("verify a.npy", 1);
+        assert!(line.contains("verification failed at 'certificate'"), "{line}");
+        folder.fails("inspect a.npy", 1);
+        folder.fails("compare a.npy --rows 0,1", 1);
+    }
+}
+
+#[test]
+fn kill_9_leaves_nothing_or_the_complete_output() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 20_000, 64);
+    let before = folder.names();
+    let (mut none, mut complete) = (0, 0);
+    for attempt in 0..20 {
+        let out = ["o.parquet", "o.npy"][attempt % 2];
+        let words = format!("release x.npy --out {out} --mechanism dp-oporp-staircase --epsilon 3 --range 0,1 -k 32");
+        let mut child = folder.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis((attempt as u64 * 37) % 400));
+        let _ = child.kill();
+        let status = child.wait().unwrap();
+        let names: Vec<String> = folder.names().into_iter().filter(|name| !before.contains(name)).collect();
+        match folder.path(out).exists() {
+            true => {
+                folder.ok(&format!("verify {out}"));
+                complete += 1;
+            }
+            false => {
+                assert_eq!(status.signal(), Some(9));
+                // A certificate may stand alone for an instant: it is public, and the data never stands without it.
+                assert!(names.iter().all(|name| name == "o.npy.certificate.json"), "{names:?}");
+                none += 1;
+            }
+        }
+        for name in names {
+            std::fs::remove_file(folder.path(&name)).unwrap();
+        }
+    }
+    assert_eq!(none + complete, 20);
+    assert!(none > 0, "no run was killed in time");
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_leaves_nothing() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 4000, 64);
+    let before = folder.names();
+    let binary = env!("CARGO_BIN_EXE_scumble");
+    for out in ["o.parquet", "o.npy"] {
+        // A file-size limit stands in for a full disk: the write fails with EFBIG.
+        let script = format!(
+            "ulimit -f 64; exec {binary} release x.npy --out {out} --mechanism raw-laplace --epsilon 3 --range 0,1"
+        );
+        let output =
+            std::process::Command::new("sh").arg("-c").arg(script).current_dir(folder.path("")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(&format!("{out}: File too large")), "{}", stderr(&output));
+        assert_eq!(folder.names(), before);
+    }
+}
+
+/// A value that no clipping, noise or format could produce by chance, in every private place, never comes out.
+#[test]
+fn nothing_private_is_printed_or_written() {
+    const MARKER: &str = "31337.4242";
+    let folder = Folder::new();
+    let row = |value: &str| format!("k1,{value},0.5,0.25,0.125\nk2,0.5,{value},0.5,0.5\n");
+    folder.file("ok.csv", format!("id,a,b,c,d\n{}", row(MARKER)));
+    folder.file("bad.csv", format!("id,a,b,c,d\n{}k3,{MARKER}x,0,0,0\n", row(MARKER)));
+    folder.file("ragged.csv", format!("id,a,b,c,d\n{}k3,{MARKER}\n", row(MARKER)));
+    folder.file("bad.svm", format!("1 1:{MARKER} 2:1\n1 2:{MARKER} 1:1\n"));
+    let mut said = Vec::new();
+    for words in [
+        "release ok.csv --out ok.parquet --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 2",
+        "release ok.csv --out ok.npy --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 2 --json",
+        "release bad.csv --out bad.npy --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 2",
+        "release ragged.csv --out ragged.npy --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 2",
+        "release bad.svm --out bad2.npy --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 1",
+    ] {
+        let output = folder.run(words);
+        said.push((words.to_owned(), [output.stdout, output.stderr].concat()));
+    }
+    for name in folder.names().iter().filter(|name| name.starts_with("ok.") && *name != "ok.csv") {
+        said.push((name.clone(), std::fs::read(folder.path(name)).unwrap()));
+    }
+    assert!(said.len() >= 8);
+    let float = 31337.4242f64;
+    let needles = [
+        MARKER.as_bytes().to_vec(),
+        b"31337".to_vec(),
+        float.to_le_bytes().to_vec(),
+        (float as f32).to_le_bytes().to_vec(),
+    ];
+    for (from, bytes) in said {
+        for needle in &needles {
+            assert!(!bytes.windows(needle.len()).any(|window| window == needle), "{from} shows the marker");
+        }
+    }
+}

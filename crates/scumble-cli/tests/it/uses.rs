@@ -1,0 +1,187 @@
+//! What people do with a release: plan, compare, search, the demo.
+
+use crate::support::*;
+
+/// A release of two kinds of rows, and queries with the same seed.
+fn releases(folder: &Folder, mechanism: &str) -> Vec<f32> {
+    let values = npy_rows(folder, "x.npy", 200, 128);
+    npy_rows(folder, "q.npy", 10, 128);
+    let words = format!("--mechanism {mechanism} --epsilon 10 --range 0,1 -k 64 --seed {SEED}");
+    folder.ok(&format!("release x.npy --out x.parquet {words}"));
+    folder.ok(&format!("release q.npy --out q.parquet {words}"));
+    values
+}
+
+#[test]
+fn compare_tells_similarities_with_intervals() {
+    let folder = Folder::new();
+    let values = releases(&folder, "dp-oporp-staircase");
+    let pairs = folder.json("compare x.parquet --rows 0..20 --with 1,2,3 --other q.parquet");
+    let pairs = pairs.as_array().unwrap();
+    assert_eq!(pairs.len(), 60);
+    let (mut inside, mut all) = (0, 0);
+    for pair in pairs {
+        let row = |at: usize| pair["rows"][at].as_u64().unwrap() as usize * 128;
+        let truth = dot(&values[row(0)..][..128], &values[row(1)..][..128]); // q.npy has the first rows of x.npy
+        let interval = |end: usize| pair["inner_product"]["interval"][end].as_f64().unwrap();
+        all += 1;
+        inside += usize::from(interval(0) <= truth && truth <= interval(1));
+        for quantity in ["squared_distance", "cosine", "angle"] {
+            assert!(pair[quantity]["value"].is_f64() || pair[quantity]["undefined"].is_string(), "{pair}");
+        }
+    }
+    // One projection is shared by all pairs, so coverage of this one draw may be off 95%; far off would be a fault.
+    assert!(inside * 10 >= all * 7, "{inside} of {all}");
+    let text = folder.ok("compare x.parquet --rows 0,2");
+    assert!(text.contains("inner product") && text.contains("95% interval"), "{text}");
+    assert!(folder.fails("compare x.parquet --rows 0,200", 2).contains("row 200 does not exist"));
+    assert!(folder.fails("compare x.parquet --rows 0,1,2", 2).contains("--with"));
+    let own = folder.run("compare x.parquet --rows 3,3");
+    assert_eq!(own.status.code(), Some(1), "{}", stderr(&own));
+}
+
+#[test]
+fn compare_says_what_bits_do_not_tell() {
+    let folder = Folder::new();
+    releases(&folder, "dp-signoporp-ceil");
+    let output = folder.run("compare x.parquet --rows 0,1");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("not identifiable: "));
+    assert!(stderr(&output).contains("scumble: x.parquet: not identifiable: "), "{}", stderr(&output));
+}
+
+#[test]
+fn search_finds_rows_of_the_same_kind() {
+    for mechanism in ["dp-oporp-staircase", "dp-signoporp-ceil", "dp-signoporp-rr"] {
+        let folder = Folder::new();
+        releases(&folder, mechanism);
+        for words in ["--queries q.parquet", "--queries q.npy --exact-queries"] {
+            let found = folder.json(&format!("search x.parquet {words} --top 20"));
+            let same: usize = (found.as_array().unwrap().iter().enumerate())
+                .map(|(query, hits)| {
+                    let rows = hits.as_array().unwrap().iter().map(|hit| hit["row"].as_u64().unwrap() as usize);
+                    rows.filter(|row| row % 2 == query % 2).count()
+                })
+                .sum();
+            assert!(same >= 180, "{mechanism} {words}: {same} of 200");
+        }
+    }
+}
+
+#[test]
+fn found_rows_are_written_in_every_kind() {
+    let folder = Folder::new();
+    releases(&folder, "dp-oporp-staircase");
+    let search = "search x.parquet --queries q.npy --exact-queries --top 3 --out";
+    for kind in ["csv", "json", "parquet", "npy"] {
+        folder.ok(&format!("{search} found.{kind}"));
+        assert!(folder.fails(&format!("{search} found.{kind}"), 2).contains("exists already"));
+    }
+    let csv = std::fs::read_to_string(folder.path("found.csv")).unwrap();
+    assert!(csv.starts_with("query,rank,row,id,score\n0,1,"), "{csv}");
+    assert_eq!(csv.lines().count(), 31);
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path("found.json")).unwrap()).unwrap();
+    let first = csv.lines().nth(1).unwrap().split(',').nth(2).unwrap();
+    assert_eq!(json[0][0]["row"].to_string(), first);
+    let npy = std::fs::read(folder.path("found.npy")).unwrap();
+    assert_eq!(npy.len(), 128 + 30 * 8);
+    assert_eq!(i64::from_le_bytes(npy[128..136].try_into().unwrap()).to_string(), first);
+    assert!(folder.fails(&format!("{search} found.txt"), 2).contains(".csv, .json, .parquet or .npy"));
+}
+
+#[test]
+fn mixed_projections_and_wrong_dimensions_are_refused() {
+    let folder = Folder::new();
+    releases(&folder, "dp-oporp-staircase");
+    folder.ok("release q.npy --out other.parquet --mechanism dp-oporp-staircase --epsilon 10 --range 0,1 -k 64");
+    let line = folder.fails("search x.parquet --queries other.parquet", 2);
+    assert!(line.contains("another seed") && line.contains("--seed"), "{line}");
+    let line = folder.fails("compare x.parquet --rows 0 --with 0 --other other.parquet", 2);
+    assert!(line.contains("another seed"), "{line}");
+    npy_rows(&folder, "narrow.npy", 4, 64);
+    let line = folder.fails("search x.parquet --queries narrow.npy --exact-queries", 2);
+    assert!(line.contains("narrow.npy: "), "{line}");
+    let line = folder.fails("search x.parquet --queries q.npy --exact-queries --metric hamming", 2);
+    assert!(line.contains("Hamming"), "{line}");
+}
+
+#[test]
+fn plan_forecasts_every_unit_and_fits_the_bytes() {
+    let folder = Folder::new();
+    for (words, prefix) in [
+        ("--dim 784 --norm 9 --density 0.2", "dp-oporp"),
+        ("--dim 784 --bytes 32", ""),
+        ("--dim 384 --mechanism dp-signoporp-ceil -k 128", "dp-signoporp-ceil"),
+        ("--dim 384 --mechanism dp-rp-g-opt-b --delta 1e-6", "dp-rp-g-opt-b"),
+        ("--dim 64 --unit l1 --beta 0.5", ""),
+        ("--dim 64 --unit l2 --beta 0.5 --delta 1e-6", ""),
+        ("--dim 384 --unit record", ""),
+    ] {
+        let plan = folder.json(&format!("plan --epsilon 5 --range 0,1 {words}"));
+        let best = &plan["best"]["forecast"];
+        assert!(best["mechanism"].as_str().unwrap().starts_with(prefix), "{words}: {best}");
+        assert!(!words.contains("--bytes 32") || best["bytes_per_row"].as_u64().unwrap() <= 32, "{best}");
+        let recall = |key: &str| best["recall"][key].as_f64().unwrap();
+        assert!(
+            recall("private") <= recall("exact_query") + 1e-9
+                && recall("exact_query") <= recall("without_privacy") + 1e-9
+        );
+        assert_eq!(plan["internal"], false);
+        assert!(plan["release"].as_str().unwrap().starts_with("scumble release IN --out OUT.parquet --mechanism "));
+    }
+    // More epsilon, more recall.
+    let recalls: Vec<f64> = [1, 3, 10]
+        .map(|epsilon| folder.json(&format!("plan --dim 784 --norm 9 --range 0,1 --epsilon {epsilon}")))
+        .iter()
+        .map(|plan| plan["best"]["forecast"]["recall"]["private"].as_f64().unwrap())
+        .collect();
+    assert!(recalls[0] < recalls[1] && recalls[1] < recalls[2], "{recalls:?}");
+}
+
+#[test]
+fn a_plan_on_a_sample_measures_and_says_that_it_is_internal() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 400, 128);
+    let output = folder.run("plan --sample x.npy --epsilon 5 --range 0,1");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("INTERNAL"), "{}", stderr(&output));
+    let plan = folder.json("plan --sample x.npy --epsilon 5 --range 0,1");
+    assert_eq!(plan["internal"], true);
+    assert!(plan["best"]["measured"]["recall"]["private"].as_f64().unwrap() > 0.0);
+    assert!(folder.fails("plan --sample none.npy --epsilon 5 --range 0,1", 2).contains("none.npy: "));
+}
+
+#[test]
+fn the_demo_tells_the_story_and_can_be_told_again() {
+    let folder = Folder::new();
+    for _ in 0..2 {
+        let text = folder.ok("demo");
+        for word in ["Plan", "Release", "Search", "Compare", "paper's DP-OPORP", "report.html"] {
+            assert!(text.contains(word), "{text}");
+        }
+    }
+    folder.ok("verify scumble-demo/private.parquet");
+    let page = std::fs::read_to_string(folder.path("scumble-demo/report.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("ONE attribute") && !page.contains("http://www.w3.org/1999/xlink"));
+    let results = folder.json("demo --out again");
+    let lines = results.as_array().unwrap();
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        let recall = |key: &str| line[key].as_f64().unwrap();
+        assert!(recall("paper") < recall("ours") && recall("ours") < recall("without_privacy"), "{line}");
+    }
+}
+
+#[test]
+fn output_is_plain_where_it_is_no_terminal_and_completions_are_scripts() {
+    let folder = Folder::new();
+    releases(&folder, "dp-oporp-staircase");
+    for words in ["inspect x.parquet", "verify x.parquet", "plan --dim 64 --epsilon 1 --range 0,1", "--help"] {
+        let output = folder.run(words);
+        let bytes = [output.stdout, output.stderr].concat();
+        assert!(!bytes.contains(&0x1b), "{words}");
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(folder.ok(&format!("completions {shell}")).contains("scumble"), "{shell}");
+    }
+}
