@@ -150,7 +150,7 @@ fn binomials(k: usize) -> Vec<BigUint> {
     std::iter::successors(Some((0, BigUint::one())), next).map(|(_, n)| n).collect()
 }
 
-/// The threshold with the largest `share * mean^2`, as for PrivCube; `sum over h >= tau of C(k,h)(2h-k) = tau C(k,tau)`.
+/// The threshold with the largest `share * mean^(3/2)`, as for PrivCube; `sum over h >= tau of C(k,h)(2h-k) = tau C(k,tau)`.
 fn best_threshold(vertices: &[BigUint], odds: &Odds) -> usize {
     let k = vertices.len() - 1;
     let mut best = (0.0, k);
@@ -158,7 +158,7 @@ fn best_threshold(vertices: &[BigUint], odds: &Odds) -> usize {
     for tau in (k / 2 + 1..=k).rev() {
         cap += &vertices[tau];
         let mean = ratio(&(&vertices[tau] * tau), &cap);
-        let merit = odds.share(&cap, k) * mean * mean;
+        let merit = odds.share(&cap, k) * mean * mean.sqrt();
         best = if merit > best.0 { (merit, tau) } else { best };
     }
     best.1
