@@ -203,6 +203,9 @@ impl MechanismOptions {
                 return Err(Failure::error(message));
             }
         };
+        if self.bytes == Some(0) {
+            return Err(Failure::error("--bytes must be at least 1"));
+        }
         let mut delta = self.delta;
         if delta.is_some() && mechanism.is_some_and(|id| id.notion() == NotionKind::Pure) {
             note("--delta is not used: this mechanism's guarantee is pure, which is stronger");

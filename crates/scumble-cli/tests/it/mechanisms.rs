@@ -62,17 +62,17 @@ fn every_id_releases_and_its_file_tells_the_rows_apart() {
 fn the_same_seed_gives_the_same_projection_and_other_noise() {
     let folder = Folder::new();
     npy_rows(&folder, "x.npy", 50, 64);
-    let release = "release x.npy --mechanism dp-oporp-staircase --epsilon 300 --range 0,1 -k 16";
+    let release = "release x.npy --mechanism dp-oporp-laplace --epsilon 100 --range 0,1 -k 16";
     for (out, seed) in [("a", SEED), ("b", SEED), ("c", &SEED.replace('0', "f"))] {
         folder.ok(&format!("{release} --seed {seed} --out {out}.npy"));
     }
     let bytes = |name: &str| std::fs::read(folder.path(name)).unwrap();
     assert_ne!(bytes("a.npy"), bytes("b.npy"), "noise was repeated");
     assert_ne!(bytes("a.npy.certificate.json"), bytes("b.npy.certificate.json"));
-    // At epsilon 300 noise is far below the signal: what is left is the projection.
+    // At epsilon 100 noise is far below the signal: what is left is the projection.
     let [a, b, c] = ["a.npy", "b.npy", "c.npy"].map(|name| crate::support::release(&folder.path(name)).all_values());
     let gap = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(p, q)| (p - q).abs()).fold(0.0, f32::max);
-    assert!(gap(&a, &b) < 0.1, "{}", gap(&a, &b));
+    assert!(gap(&a, &b) < 0.4, "{}", gap(&a, &b));
     assert!(gap(&a, &c) > 0.5);
 }
 

@@ -20,14 +20,19 @@ fn mechanisms(request: &Request) -> Vec<MechanismId> {
         return vec![mechanism];
     }
     let approximate = request.parameters.delta.is_some();
-    match request.parameters.unit {
+    let menu = match request.parameters.unit {
         Unit::Attribute => vec![DpSignoporpCeil, DpOporpLattice, DpOporpZones, DpOporpStaircase, RawStaircase],
         Unit::L1 if approximate => vec![DpOporpLaplace, RawLaplace, DpOporp, RawGOpt],
         Unit::L1 => vec![DpOporpLaplace, RawLaplace],
         Unit::L2 => vec![DpOporp, RawGOpt],
         Unit::Record => vec![Privcube, Signcap],
-    }
+    };
+    // Raw values of very many attributes are no sketch: they are offered when asked for.
+    menu.into_iter().filter(|id| !id.is_raw() || request.parameters.dim <= LARGEST_RAW).collect()
 }
+
+/// Most attributes for which raw values are on the menu.
+const LARGEST_RAW: usize = 16_384;
 
 /// Numbers of symbols worth trying, where the mechanism has symbols and the request leaves them open.
 fn symbols(request: &Request, mechanism: MechanismId) -> Vec<Option<u8>> {
@@ -60,7 +65,10 @@ fn sizes(request: &Request, mechanism: MechanismId, symbols: Option<u8>) -> Vec<
         return vec![64, 128]; // what their exact counting holds
     }
     let repeats = request.parameters.repeats.max(1);
-    let largest = dim.min(4096);
+    // The side of a bin of one-sided dense values is that of its signs until several attributes share it.
+    let one_sided = request.parameters.range.lo >= 0.0 && request.parameters.density.unwrap_or(1.0) > 0.5;
+    let crowded = if one_sided && mechanism.output() != OutputKind::Values { dim.div_ceil(4) } else { dim };
+    let largest = crowded.min(4096);
     let ladder = (3..=12).flat_map(|octave| [1usize << octave, 3 << (octave - 1)]);
     let filling = request.bytes.zip(packed(mechanism, symbols)).map(|(bytes, encoding)| bytes * encoding.packing().0);
     let mut sizes: Vec<usize> =
