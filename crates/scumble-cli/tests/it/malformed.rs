@@ -106,6 +106,7 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
     }
 
     let four: &[f32] = &[0.1, 0.2, 0.3, 0.4];
+    #[allow(clippy::type_complexity)] // a table, read as one
     let tables: Vec<(&str, Vec<(&str, ArrayRef)>, &str)> = vec![
         ("null.parquet", vec![("vector", lists(&[Some(four), None, Some(four)]))], "row 1, column vector: null"),
         (

@@ -36,7 +36,7 @@ fn messages() {
     check(
         "plan",
         &folder
-            .ok("plan --dim 784 --epsilon 5 --range 0,1 --norm 9 --density 0.2 --mechanism dp-oporp-staircase -k 256"),
+            .ok(&format!("plan --dim 784 --epsilon 5 --range 0,1 --norm 9 --density 0.2 --mechanism dp-oporp-staircase -k 256 --seed {SEED}")),
     );
     let refusals = [
         format!("{release} --out o.npy --mechanism dp-oporp-staircase --unit l1 --beta 1"),
