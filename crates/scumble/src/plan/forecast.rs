@@ -1,14 +1,14 @@
 //! What to expect of a mechanism before any budget is spent.
 //!
 //! Every released coordinate `y` is treated as a noisy linear reading of its projected value `x`: what matters for a
-//! ranking is the correlation `rho` of the two, and a reading with correlation rho is worth `x` plus noise of variance
-//! `v (1/rho^2 - 1)`, v the variance of x. Noise, flips, symbols, clips and encodings thus go through one formula.
+//! ranking is the correlation `rho` of the two over rows, and a reading with correlation rho is worth `x` plus noise of
+//! variance `v (1/rho^2 - 1)`, v the variance of x. Noise, flips, symbols, clips and encodings thus go through one formula.
 //! The recall then follows from two normal scores, the true one and the noisy one, and how often both are in the top.
 
 use super::typical::Typical;
 use crate::calibration::variance::Sketch;
 use crate::error::DataError;
-use crate::mechanism::{Mechanism, MechanismId, OutputKind, Perturbation, Side};
+use crate::mechanism::{Mechanism, MechanismId, Perturbation, Side};
 use crate::noise::SecretRng;
 use crate::release::{Encoder, Encoding};
 use crate::vectors::QuantisedRow;
@@ -109,7 +109,7 @@ impl Forecast {
         };
         // Collisions are linear in a row: what all rows share moves every score alike and ranks nothing.
         let ranking = |s2: f64| Sketch { c: mechanism.projection().variance_factor() * (1.0 - cosine), ..law(s2, 0.0) };
-        let worth = ranking(channel.noise_worth());
+        let worth = ranking(channel.noise_worth);
         let recall = Recall {
             private: share(error(worth, false)),
             exact_query: share(error(worth, true)),
@@ -195,8 +195,10 @@ fn probability(threshold: u64) -> f64 {
 struct Channel {
     /// v: second moment of a projected value.
     variance: f64,
-    /// rho, mean over rows.
+    /// rho, within a coordinate over rows.
     correlation: f64,
+    /// The noise variance that a value of this correlation would carry.
+    noise_worth: f64,
     /// Relative variance of rho over rows: a row that keeps more than another gets higher scores for nothing.
     uneven: f64,
     flips: Option<Flips>,
@@ -209,12 +211,13 @@ impl Channel {
         let unit = mechanism.projection().sketch_unit() * mechanism.grid().step();
         let mut buffer = QuantisedRow::default();
         let (mut x, mut flips) = (vec![0i64; k], 0.0);
-        let (mut energy, mut correlations) = (0.0, Vec::with_capacity(rows.len()));
+        let (mut energy, mut kept) = (0.0, Vec::with_capacity(rows.len()));
+        let mut coordinates = vec![Sums::default(); k];
         let laws = symbol_moments(mechanism);
         for i in 0..rows.len() {
             let row = rows.quantise(i, mechanism.grid(), 0, &mut buffer)?;
             mechanism.projection().apply(row, &mut x);
-            let mut sums = Sums::default();
+            let mut readings = Vec::with_capacity(k);
             match mechanism.perturbation() {
                 noise @ Perturbation::Noise { .. } if encoder.encoding() != Encoding::B1 => {
                     let mut prepared = x.clone();
@@ -222,7 +225,7 @@ impl Channel {
                     let s2 =
                         mechanism.noise_moments().map_or(0.0, |noise| noise.variance) + encoder.rounding_variance();
                     let value = mechanism.value_unit();
-                    x.iter().zip(&prepared).for_each(|(&x, &y)| sums.add(x as f64 * unit, y as f64 * value, s2));
+                    x.iter().zip(&prepared).for_each(|(&x, &y)| readings.push((x as f64 * unit, y as f64 * value, s2)));
                 }
                 Perturbation::Flips { steps, table, side } => {
                     for (j, &x) in x.iter().enumerate() {
@@ -230,37 +233,48 @@ impl Channel {
                         let flip = probability(table.threshold(level));
                         flips += flip;
                         let mean = if plus { 1.0 - 2.0 * flip } else { 2.0 * flip - 1.0 };
-                        sums.add(x as f64 * unit, mean, 1.0 - mean * mean);
+                        readings.push((x as f64 * unit, mean, 1.0 - mean * mean));
                     }
                 }
                 Perturbation::Symbols { classes, .. } => {
                     for &x in &x {
                         let (mean, square) = laws[classes.of(x)];
-                        sums.add(x as f64 * unit, mean, square - mean * mean);
+                        readings.push((x as f64 * unit, mean, square - mean * mean));
                     }
                 }
-                _ => simulate(mechanism, encoder, row, &x, unit, &mut sums)?,
+                _ => simulate(mechanism, encoder, row, &x, unit, &mut readings)?,
+            }
+            let mut sums = Sums::default();
+            for (at, &reading) in readings.iter().enumerate() {
+                sums.add(reading);
+                coordinates[at % k].add(reading);
             }
             if sums.xx > 0.0 {
                 energy += sums.xx / sums.count;
-                correlations.push(sums.correlation(mechanism.id().output()));
+                kept.push(sums.about_zero().correlation());
             }
         }
-        let count = correlations.len().max(1) as f64;
-        let correlation = correlations.iter().sum::<f64>() / count;
-        let spread = correlations.iter().map(|rho| (rho - correlation).powi(2)).sum::<f64>() / count;
+        let count = kept.len().max(1) as f64;
+        let mean = kept.iter().sum::<f64>() / count;
+        let spread = kept.iter().map(|rho| (rho - mean).powi(2)).sum::<f64>() / count;
+        // What a coordinate has in common over all rows ranks nothing: only its moves around its own mean count.
+        let moves = match rows.len() {
+            0 | 1 => coordinates.iter().map(Sums::about_zero).sum::<Moves>(),
+            _ => coordinates.iter().map(Sums::about_mean).sum::<Moves>(),
+        };
         let flips = match mechanism.perturbation() {
             Perturbation::Flips { table, side: Side::CoinAtZero | Side::Above(_), .. } => {
                 Some(Flips { at_the_border: probability(table.threshold(1)), mean: flips / (rows.len() * k) as f64 })
             }
             _ => None,
         };
-        Ok(Self { variance: energy / count, correlation, uneven: spread / correlation.powi(2).max(1e-12), flips })
-    }
-
-    /// The noise variance that a value of this correlation would carry.
-    fn noise_worth(&self) -> f64 {
-        self.variance * (1.0 / self.correlation.powi(2).clamp(1e-12, 1.0) - 1.0)
+        Ok(Self {
+            variance: energy / count,
+            correlation: moves.correlation(),
+            noise_worth: moves.noise_worth(),
+            uneven: spread / mean.powi(2).max(1e-12),
+            flips,
+        })
     }
 }
 
@@ -280,7 +294,7 @@ fn simulate(
     row: crate::vectors::PrivateRow<'_>,
     x: &[i64],
     unit: f64,
-    sums: &mut Sums,
+    readings: &mut Vec<(f64, f64, f64)>,
 ) -> Result<(), DataError> {
     let Ok(mut rng) = SecretRng::from_os() else { return Ok(()) };
     let mut released = vec![0i64; mechanism.k()];
@@ -293,36 +307,79 @@ fn simulate(
         }
         encoder.encode(&released, &mut bytes);
         encoder.decode(&bytes, &mut values);
-        x.iter().zip(&values).for_each(|(&x, &y)| sums.add(x as f64 * unit, f64::from(y), 0.0));
+        x.iter().zip(&values).for_each(|(&x, &y)| readings.push((x as f64 * unit, f64::from(y), 0.0)));
     }
     Ok(())
 }
 
-/// Running moments of (x, y).
-#[derive(Default)]
+/// Running sums over readings: a value `x`, and the mean and variance of what is released for it.
+#[derive(Default, Clone)]
 struct Sums {
     count: f64,
+    x: f64,
     y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+    noise: f64,
+}
+
+impl Sums {
+    fn add(&mut self, (x, mean, variance): (f64, f64, f64)) {
+        self.count += 1.0;
+        self.x += x;
+        self.y += mean;
+        self.xx += x * x;
+        self.xy += x * mean;
+        self.yy += mean * mean;
+        self.noise += variance;
+    }
+
+    /// Moments around zero.
+    fn about_zero(&self) -> Moves {
+        Moves { count: self.count, xx: self.xx, xy: self.xy, yy: self.yy + self.noise }
+    }
+
+    /// Moments around the means, with the degree of freedom that these take.
+    fn about_mean(&self) -> Moves {
+        let share = (self.count - 1.0) / self.count.max(1.0);
+        Moves {
+            count: self.count - 1.0,
+            xx: self.xx - self.x * self.x / self.count,
+            xy: self.xy - self.x * self.y / self.count,
+            yy: self.yy - self.y * self.y / self.count + share * self.noise,
+        }
+    }
+}
+
+/// Second moments of (x, y), summed.
+struct Moves {
+    count: f64,
     xx: f64,
     xy: f64,
     yy: f64,
 }
 
-impl Sums {
-    /// `y` has this mean and this variance given `x`.
-    fn add(&mut self, x: f64, mean: f64, variance: f64) {
-        self.count += 1.0;
-        self.y += mean;
-        self.xx += x * x;
-        self.xy += x * mean;
-        self.yy += mean * mean + variance;
+impl std::iter::Sum for Moves {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self { count: 0.0, xx: 0.0, xy: 0.0, yy: 0.0 }, |a, b| Self {
+            count: a.count + b.count,
+            xx: a.xx + b.xx,
+            xy: a.xy + b.xy,
+            yy: a.yy + b.yy,
+        })
+    }
+}
+
+impl Moves {
+    fn correlation(&self) -> f64 {
+        let spread = (self.xx * self.yy).sqrt();
+        if spread > 0.0 { (self.xy / spread).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// x has mean 0 over the projection's signs; a bit's own mean shifts all scores alike and ranks nothing.
-    fn correlation(&self, output: OutputKind) -> f64 {
-        let shift = if output == OutputKind::Values { 0.0 } else { self.y * self.y / self.count };
-        let spread = (self.xx * (self.yy - shift)).sqrt();
-        if spread > 0.0 { (self.xy / spread).clamp(0.0, 1.0) } else { 0.0 }
+    /// y is worth x plus noise of this variance.
+    fn noise_worth(&self) -> f64 {
+        self.xx / self.count.max(1.0) * (1.0 / self.correlation().powi(2).clamp(1e-12, 1.0) - 1.0)
     }
 }
 
