@@ -1,6 +1,7 @@
 //! Rows as floats, for evaluation only: a copy of private rows, or released values.
 
-use crate::vectors::{Layout, Rows};
+use super::random::Fixed;
+use crate::vectors::{Layout, Rows, Scalars};
 use std::fmt;
 
 /// A matrix of `f32` rows, dense or sparse. Prints its shape only: it may hold private rows.
@@ -60,6 +61,21 @@ impl Features {
                 Self::sparse(offsets, index[first..last].to_vec(), value, rows.dim())
             }
         }
+    }
+
+    /// A view of the rows, as a mechanism takes them.
+    pub fn rows(&self) -> Rows<'_> {
+        match &self.store {
+            Store::Dense(values) => Rows::dense(Scalars::F32(values), self.dim),
+            Store::Sparse { offsets, index, value } => Rows::sparse(offsets, index, Scalars::F32(value), self.dim),
+        }
+    }
+
+    /// All row numbers in a fixed random order, to hold rows out of files that are sorted.
+    pub fn shuffled_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        Fixed::new(0x5CB1_0DE2).shuffle(&mut order);
+        order
     }
 
     /// Number of rows.
@@ -190,7 +206,6 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vectors::Scalars;
 
     #[test]
     fn dense_and_sparse_copies_agree() {

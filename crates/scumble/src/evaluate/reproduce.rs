@@ -291,6 +291,7 @@ impl Images {
             depths: vec![10, 50],
             exact_queries: false,
             without_privacy: part == "DP-RP",
+            rows_as_they_are: false,
         };
         let label = format!("{}, {part}", self.name);
         sweep::retrieval(database, queries, candidates, &settings, &mut |done, total| progress(&label, done, total))
@@ -326,6 +327,7 @@ impl Text {
             depths: Vec::new(),
             exact_queries: false,
             without_privacy: true,
+            rows_as_they_are: true,
         };
         let (train, test) = ((self.train.rows(), &self.train_labels[..]), (self.test.rows(), &self.test_labels[..]));
         let label = format!("{SPAM}, SVM");

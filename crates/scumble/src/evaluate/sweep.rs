@@ -15,6 +15,7 @@ use crate::release::{Encoder, Encoding, ReleaseError, Releaser};
 use crate::search::ExactQueries;
 use crate::vectors::{QuantisedRow, Rows};
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One thing to try: a mechanism and an encoding. Epsilon and seed of the parameters are replaced in the sweep.
@@ -72,6 +73,8 @@ pub struct Settings {
     pub exact_queries: bool,
     /// Also measure the sketch without privacy.
     pub without_privacy: bool,
+    /// Also train on the rows as they are, without sketch and noise.
+    pub rows_as_they_are: bool,
 }
 
 /// Why a sweep stopped.
@@ -143,10 +146,28 @@ pub fn classification(
         found.push(("accuracy".into(), accuracy));
         Ok(())
     };
-    run(train.0, test.0, candidates, settings, progress, measure)
+    let mut outcomes = run(train.0, test.0, candidates, settings, progress, measure)?;
+    if settings.rows_as_they_are {
+        let (rows, asked) = (Features::from_rows(&train.0), Features::from_rows(&test.0));
+        outcomes.0.push(Outcome {
+            task: settings.task.clone(),
+            design: "rows as they are".into(),
+            mechanism: "none".into(),
+            k: train.0.dim(),
+            repeats: 1,
+            encoding: Encoding::F32,
+            bits_per_row: 32 * train.0.dim(),
+            epsilon: f64::INFINITY,
+            delta: 0.0,
+            repetition: 0,
+            metric: "accuracy".into(),
+            value: svm::train_and_test((&rows, train.1), (&asked, test.1))?,
+        });
+    }
+    Ok(outcomes)
 }
 
-/// Walks repetitions, projections, candidates and epsilons; dense projections are computed once for all epsilons.
+/// Walks repetitions, projections, candidates and epsilons; projections are computed once for all epsilons.
 fn run(
     first: Rows<'_>,
     second: Rows<'_>,
@@ -181,7 +202,7 @@ fn run(
                 let mechanism = candidate.mechanism(if private { epsilon } else { largest }, seed)?;
                 let encoder = Encoder::new(&mechanism, candidate.encoding)?;
                 let mut found = Vec::new();
-                let exact = (!private).then(|| Projected::exact(&mechanism, [first, second])).transpose()?;
+                let exact = (!private).then(|| exact(&mechanism, [first, second], &mut cache)).transpose()?;
                 let mechanism = private.then_some(mechanism);
                 let mut task = Task { blocks: [first, second], candidate, mechanism, exact, cache: &mut cache };
                 measure(&mut task, &mut found)?;
@@ -231,10 +252,10 @@ impl Task<'_, '_> {
         }
         let mechanism = self.mechanism.as_ref().expect("private or exact");
         let encoder = Encoder::new(mechanism, self.candidate.encoding)?;
-        let [a, b] = if mechanism.projection().is_dense_matrix() && !mechanism.id().is_record() {
-            self.cache.projected(mechanism, self.blocks)?.each_ref().map(|x| perturb(mechanism, &encoder, x))
-        } else {
+        let [a, b] = if mechanism.id().is_raw() {
             self.blocks.map(|rows| release(mechanism, self.candidate.encoding, rows))
+        } else {
+            self.cache.projected(mechanism, self.blocks)?.each_ref().map(|x| perturb(mechanism, &encoder, x))
         };
         Ok((Sketches::new(a?, mechanism.id(), &encoder), Sketches::new(b?, mechanism.id(), &encoder)))
     }
@@ -270,23 +291,28 @@ fn perturb(mechanism: &Mechanism, encoder: &Encoder, projected: &[i64]) -> Resul
     Ok(bytes)
 }
 
-/// The last dense projection of both blocks.
+/// Both blocks under the last projection, by the exponent of the grid (which may depend on epsilon).
 #[derive(Default)]
 struct Cache {
-    key: Option<(String, usize, i32)>,
-    blocks: Arc<[Vec<i64>; 2]>,
+    sketch: Option<(String, usize)>,
+    blocks: HashMap<i32, Arc<[Vec<i64>; 2]>>,
 }
 
 impl Cache {
     fn projected(&mut self, mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<Arc<[Vec<i64>; 2]>, SweepError> {
         let projection = mechanism.projection();
-        let key = (projection.kind().to_string(), projection.k(), mechanism.grid().exponent());
-        if self.key.as_ref() != Some(&key) {
-            let [a, b] = blocks.map(|rows| project(mechanism, rows));
-            self.blocks = Arc::new([a?, b?]);
-            self.key = Some(key);
+        let sketch = Some((projection.kind().to_string(), projection.k()));
+        if self.sketch != sketch {
+            self.blocks.clear();
+            self.sketch = sketch;
         }
-        Ok(self.blocks.clone())
+        if let Some(known) = self.blocks.get(&mechanism.grid().exponent()) {
+            return Ok(known.clone());
+        }
+        let [a, b] = blocks.map(|rows| project(mechanism, rows));
+        let found = Arc::new([a?, b?]);
+        self.blocks.insert(mechanism.grid().exponent(), found.clone());
+        Ok(found)
     }
 }
 
@@ -302,16 +328,12 @@ fn project(mechanism: &Mechanism, rows: Rows<'_>) -> Result<Vec<i64>, DataError>
 }
 
 /// The sketch without privacy.
-struct Projected;
-
-impl Projected {
-    fn exact(mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<[Features; 2], DataError> {
-        let [a, b] = blocks.map(|rows| {
-            let values = project(mechanism, rows)?.into_iter().map(|x| x as f32).collect();
-            Ok::<_, DataError>(Features::dense(values, mechanism.k()))
-        });
-        Ok([a?, b?])
+fn exact(mechanism: &Mechanism, blocks: [Rows<'_>; 2], cache: &mut Cache) -> Result<[Features; 2], SweepError> {
+    if mechanism.id().is_raw() {
+        return Ok(blocks.map(|rows| Features::from_rows(&rows)));
     }
+    let projected = cache.projected(mechanism, blocks)?;
+    Ok(projected.each_ref().map(|x| Features::dense(x.iter().map(|x| *x as f32).collect(), mechanism.k())))
 }
 
 /// Released rows, ready to be ranked.
@@ -391,6 +413,7 @@ mod tests {
             depths: vec![10, 50],
             exact_queries: true,
             without_privacy: true,
+            rows_as_they_are: true,
         }
     }
 
@@ -444,6 +467,6 @@ mod tests {
         let accuracy = |design: &str| found.estimate(|o| o.design == design).unwrap().mean;
         // Staircase noise is 5.7 times smaller here.
         assert!(accuracy("dp-oporp-staircase") > accuracy("dp-oporp") + 0.1);
-        assert!(accuracy("oporp without privacy") > 0.95);
+        assert!(accuracy("oporp without privacy") > 0.95 && accuracy("rows as they are") > 0.95);
     }
 }
