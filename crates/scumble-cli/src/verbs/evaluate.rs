@@ -102,6 +102,7 @@ impl Evaluate {
             depths: vec![10, 50],
             exact_queries: true,
             without_privacy: true,
+            rows_as_they_are: true,
         };
         let mut outcomes = Outcomes::default();
         let bar = print::progress("evaluating");
