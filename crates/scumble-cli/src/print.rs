@@ -166,6 +166,12 @@ pub fn number(x: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// A bar for long measurements, on a terminal only.
+pub fn progress(what: &'static str) -> indicatif::ProgressBar {
+    let style = indicatif::ProgressStyle::with_template("{msg} {bar:40} {human_pos}/{human_len}, {eta} left");
+    indicatif::ProgressBar::new(0).with_style(style.expect("a fixed template")).with_message(what)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,10 +200,4 @@ mod tests {
         let rows = vec![vec!["a".into(), "1".into()], vec!["long".into(), "10".into()]];
         assert_eq!(table(&["name", "n"], &rows), ["  name   n", "  a      1", "  long  10"]);
     }
-}
-
-/// A bar for long measurements, on a terminal only.
-pub fn progress(what: &'static str) -> indicatif::ProgressBar {
-    let style = indicatif::ProgressStyle::with_template("{msg} {bar:40} {human_pos}/{human_len}, {eta} left");
-    indicatif::ProgressBar::new(0).with_style(style.expect("a fixed template")).with_message(what)
 }

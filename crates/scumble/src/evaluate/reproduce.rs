@@ -261,7 +261,10 @@ fn text_candidates(sizes: &[usize], dim: usize) -> Vec<Candidate> {
         list.push(Candidate::new(clip, None));
         list.extend([DpOporpStaircase, DpSignoporpCeil, IdpSignrpG, IdpSignrpRr].map(plain));
         let zones = candidate(DpOporpZones, dim, *k, range);
-        list.push(Candidate::new(Parameters { symbols: Some(3), norm: Some(3.5), density: Some(0.005), ..zones }, None));
+        list.push(Candidate::new(
+            Parameters { symbols: Some(3), norm: Some(3.5), density: Some(0.005), ..zones },
+            None,
+        ));
     }
     list
 }
