@@ -25,23 +25,7 @@ pub fn evaluation(title: &str, subtitle: &str, outcomes: &Outcomes, certificate:
     page = page.warning(NOT_PRIVATE);
     for metric in outcomes.distinct(|o| o.metric.clone()) {
         let of_metric = |o: &Outcome| o.metric == metric;
-        let designs: Vec<String> =
-            Outcomes(outcomes.0.iter().filter(|o| of_metric(o) && o.mechanism != "none").cloned().collect())
-                .distinct(|o| o.design.clone());
-        let mut sizes = outcomes.distinct(|o| o.k);
-        sizes.sort_unstable();
-        let panels = sizes
-            .iter()
-            .map(|k| charts::curves(outcomes, &format!("k = {k}"), &metric, &designs, |o| o.k == *k))
-            .filter(|panel| !panel.series.is_empty());
-        let figure = Figure {
-            id: metric.replace([' ', '@'], "-"),
-            title: format!("{} against epsilon", capital(&metric)),
-            caption: "Mean over repetitions, each with another projection and other noise; bands are 95% confidence \
-                      intervals. Solid: ours. Dashed: the paper's."
-                .into(),
-            panels: panels.collect(),
-        };
+        let figure = figure(outcomes, &metric);
         let table = charts::table(
             outcomes,
             &format!("{} by mechanism, size and epsilon", capital(&metric)),
@@ -54,6 +38,28 @@ pub fn evaluation(title: &str, subtitle: &str, outcomes: &Outcomes, certificate:
         page = page.section("What the best release would promise").certificate(text);
     }
     page
+}
+
+/// A metric against epsilon, one panel a size.
+pub fn figure(outcomes: &Outcomes, metric: &str) -> Figure {
+    let of_metric = |o: &Outcome| o.metric == metric;
+    let designs: Vec<String> =
+        Outcomes(outcomes.0.iter().filter(|o| of_metric(o) && o.mechanism != "none").cloned().collect())
+            .distinct(|o| o.design.clone());
+    let mut sizes = outcomes.distinct(|o| o.k);
+    sizes.sort_unstable();
+    let panels = sizes
+        .iter()
+        .map(|k| charts::curves(outcomes, &format!("k = {k}"), metric, &designs, |o| o.k == *k))
+        .filter(|panel| !panel.series.is_empty());
+    Figure {
+        id: metric.replace([' ', '@'], "-"),
+        title: format!("{} against epsilon", capital(metric)),
+        caption: "Mean over repetitions, each with another projection and other noise; bands are 95% confidence \
+                  intervals. Solid: ours. Dashed: the paper's."
+            .into(),
+        panels: panels.collect(),
+    }
 }
 
 /// The best design at one epsilon, in words.

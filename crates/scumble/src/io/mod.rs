@@ -23,6 +23,7 @@ mod input;
 mod libsvm;
 pub(crate) mod npy;
 mod parquet;
+mod record_batch;
 mod released;
 mod writer;
 
@@ -30,8 +31,9 @@ pub use batch::Batch;
 pub use column::{Column, IdCheck};
 pub use error::{ReadError, ReadErrorKind, WriteError};
 pub use hashes::{ContentHasher, ContentHashes};
+pub use record_batch::from_arrow;
 pub use released::{ReleasedFile, read_certificate, read_release};
-pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock};
+pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, sketch_array};
 
 use std::path::Path;
 use std::str::FromStr;

@@ -185,11 +185,13 @@ impl Fields {
 
 /// The element type of a list column.
 fn element(file: &Opened, root: usize) -> Result<Element, ReadError> {
-    let fault = |kind| ReadError::new(&file.path, kind).at_column(&file.names[root]);
+    list_element(file.data_type(root)).map_err(|kind| ReadError::new(&file.path, kind).at_column(&file.names[root]))
+}
+
+pub(super) fn list_element(list: &DataType) -> Result<Element, ReadErrorKind> {
     let name = |data_type: &DataType| error::one_line(&data_type.to_string());
-    let list = file.data_type(root);
     let (DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _)) = list else {
-        return Err(fault(ReadErrorKind::VectorType(name(list))));
+        return Err(ReadErrorKind::VectorType(name(list)));
     };
     Ok(match field.data_type() {
         DataType::Float16 => Element::F16,
@@ -203,13 +205,18 @@ fn element(file: &Opened, root: usize) -> Result<Element, ReadError> {
         DataType::UInt16 => Element::U16,
         DataType::UInt32 => Element::U32,
         DataType::UInt64 => Element::U64,
-        other => return Err(fault(ReadErrorKind::ElementType(name(other)))),
+        other => return Err(ReadErrorKind::ElementType(name(other))),
     })
 }
 
 /// What a column of ids or labels holds.
 pub(super) fn kind(file: &Opened, root: usize, is_id: bool) -> Result<Kind, ReadError> {
-    let data_type = match file.data_type(root) {
+    carried_kind(file.data_type(root), is_id)
+        .map_err(|kind| ReadError::new(&file.path, kind).at_column(&file.names[root]))
+}
+
+pub(super) fn carried_kind(data_type: &DataType, is_id: bool) -> Result<Kind, ReadErrorKind> {
+    let data_type = match data_type {
         DataType::Dictionary(_, values) => values,
         plain => plain,
     };
@@ -220,8 +227,7 @@ pub(super) fn kind(file: &Opened, root: usize, is_id: bool) -> Result<Kind, Read
         float if float.is_floating() && !is_id => Kind::Float,
         other => {
             let name = error::one_line(&other.to_string());
-            let kind = if is_id { ReadErrorKind::IdType(name) } else { ReadErrorKind::LabelType(name) };
-            return Err(ReadError::new(&file.path, kind).at_column(&file.names[root]));
+            return Err(if is_id { ReadErrorKind::IdType(name) } else { ReadErrorKind::LabelType(name) });
         }
     })
 }
@@ -319,7 +325,7 @@ impl Decoded<'_> {
 }
 
 /// Numbers without a copy; unsigned ones widen as in [`Element::decode`].
-fn values(array: &ArrayRef, element: Element) -> Values {
+pub(super) fn values(array: &ArrayRef, element: Element) -> Values {
     match element {
         Element::F16 => Values::F16(array.as_primitive::<Float16Type>().values().clone()),
         Element::F32 => Values::F32(array.as_primitive::<Float32Type>().values().clone()),

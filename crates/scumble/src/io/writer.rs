@@ -121,7 +121,7 @@ impl ReleaseWriter {
         match &mut self.sink {
             Sink::Start => unreachable!("started above"),
             Sink::Parquet { schema, writer } => {
-                let columns = [ids.map(array), labels.map(array), Some(sketches(self.encoding, self.k, bytes))];
+                let columns = [ids.map(array), labels.map(array), Some(sketch_array(self.encoding, self.k, bytes))];
                 let columns = columns.into_iter().flatten().collect();
                 let batch = RecordBatch::try_new(schema.clone(), columns);
                 let batch = batch.map_err(|_| WriteError::Block("columns do not fit the schema"))?;
@@ -279,8 +279,8 @@ fn array(column: &Column) -> ArrayRef {
     }
 }
 
-/// Little-endian bytes as the array that the schema asks for.
-fn sketches(encoding: Encoding, k: usize, bytes: &[u8]) -> ArrayRef {
+/// Encoded rows as the Arrow array that a release's Parquet file has: FixedSizeList of numbers, or FixedSizeBinary.
+pub fn sketch_array(encoding: Encoding, k: usize, bytes: &[u8]) -> ArrayRef {
     let buffer = Buffer::from_slice_ref(bytes);
     let numbers: (DataType, ArrayRef) = match encoding {
         Encoding::F32 => match Element::F32.decode(buffer, false) {

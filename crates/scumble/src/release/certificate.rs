@@ -6,6 +6,7 @@
 
 use super::{Encoder, EncodingStatement};
 use crate::error::ParameterError;
+use crate::io::ContentHashes;
 use crate::mechanism::{Mechanism, Parameters};
 use crate::privacy::{Guarantee, Individual, Notion, Promise, Unit};
 use crate::projection::Projection;
@@ -132,6 +133,12 @@ pub struct Content {
     /// Over the labels, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
+}
+
+impl From<ContentHashes> for Content {
+    fn from(ContentHashes { sketch, ids, labels, .. }: ContentHashes) -> Self {
+        Self { sketch, ids, labels }
+    }
 }
 
 /// An ed25519 signature over the digest.

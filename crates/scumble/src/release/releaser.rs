@@ -71,9 +71,28 @@ impl Releaser {
         id: impl Fn(usize) -> Vec<u8> + Sync,
         out: &mut Vec<u8>,
     ) -> Result<(), ReleaseError> {
-        let width = self.encoder.bytes_per_row();
         out.clear();
-        out.resize(rows.len() * width, 0);
+        out.resize(rows.len() * self.encoder.bytes_per_row(), 0);
+        let result = self.release_into(rows, first_row, id, out);
+        if result.is_err() {
+            out.clear();
+        }
+        result
+    }
+
+    /// The same into memory of the right size: `rows.len() * bytes_per_row` bytes, all zero after an error.
+    ///
+    /// # Panics
+    /// If `out` has another size.
+    pub fn release_into(
+        &self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8> + Sync,
+        out: &mut [u8],
+    ) -> Result<(), ReleaseError> {
+        let width = self.encoder.bytes_per_row();
+        assert_eq!(out.len(), rows.len() * width, "room for every row");
         let result = out.par_chunks_mut(TASK_ROWS * width).enumerate().try_for_each(|(task, bytes)| {
             let mut worker = Worker::new(self)?;
             bytes.chunks_exact_mut(width).enumerate().try_for_each(|(at, bytes)| {
@@ -82,7 +101,7 @@ impl Releaser {
             })
         });
         if result.is_err() {
-            out.clear();
+            out.fill(0);
         }
         result
     }

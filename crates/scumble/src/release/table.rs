@@ -1,11 +1,10 @@
 //! A finished release: certificate, ids, labels and encoded rows. What consumers hold.
 
-use super::{Certificate, Content, Encoder, ReleaseError, Releaser, certificate::hex};
+use super::{Certificate, Encoder, ReleaseError, Releaser};
 use crate::error::ParameterError;
-use crate::io::Column;
+use crate::io::{Column, ContentHasher};
 use crate::mechanism::Mechanism;
 use crate::vectors::Rows;
-use sha2::{Digest, Sha256};
 
 /// A table of released rows. Everything in it may be shown to anyone.
 #[derive(Debug, Clone)]
@@ -23,10 +22,22 @@ impl Release {
     pub fn from_rows(releaser: &Releaser, rows: Rows<'_>) -> Result<Self, ReleaseError> {
         let mut bytes = Vec::new();
         releaser.release(rows, 0, |i| (i as u64).to_le_bytes().to_vec(), &mut bytes)?;
-        let content = Content { sketch: hex(&Sha256::digest(&bytes)), ids: None, labels: None };
-        let certificate = releaser.certificate(rows.len() as u64, content);
+        Ok(Self::new(releaser, bytes, None, None))
+    }
+
+    /// Certifies what a releaser gave.
+    ///
+    /// # Panics
+    /// If the bytes are no whole rows, or the ids or labels are not one a row.
+    pub fn new(releaser: &Releaser, bytes: Vec<u8>, ids: Option<Column>, labels: Option<Column>) -> Self {
         let (mechanism, encoder) = (releaser.mechanism().clone(), releaser.encoder().clone());
-        Ok(Self { certificate, mechanism, encoder, bytes, ids: None, labels: None })
+        let rows = bytes.len() / encoder.bytes_per_row();
+        assert_eq!(bytes.len(), rows * encoder.bytes_per_row(), "whole rows");
+        assert!([&ids, &labels].into_iter().flatten().all(|column| column.len() == rows), "one a row");
+        let mut hasher = ContentHasher::default();
+        hasher.update(rows, &bytes, ids.as_ref(), labels.as_ref());
+        let certificate = releaser.certificate(rows as u64, hasher.finish().into());
+        Self { certificate, mechanism, encoder, bytes, ids, labels }
     }
 
     /// Puts together what a file held, after checking the certificate's text and that the parts fit it.

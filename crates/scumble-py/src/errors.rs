@@ -1,0 +1,90 @@
+//! The library's errors under their Python names (`scumble._errors`).
+
+use pyo3::BoundObject;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use scumble::error::{DataError, ParameterError};
+use scumble::estimate::EstimateError;
+use scumble::io::{ReadError, ReadErrorKind, WriteError};
+use scumble::release::ReleaseError;
+
+/// A library error that has a name in Python.
+pub trait Named {
+    /// The exception.
+    fn named(self, py: Python<'_>) -> PyErr;
+}
+
+/// `result.or_raise(py)?`
+pub trait OrRaise<T> {
+    /// The value, or the exception.
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T, E: Named> OrRaise<T> for Result<T, E> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| error.named(py))
+    }
+}
+
+fn exception<'py>(py: Python<'py>, name: &str, arguments: impl IntoPyObject<'py, Target = PyTuple>) -> PyErr {
+    let make = || -> PyResult<Bound<'py, PyAny>> {
+        let arguments = arguments.into_pyobject(py).map_err(Into::into)?.into_bound();
+        py.import("scumble._errors")?.getattr(name)?.call1(arguments)
+    };
+    make().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// An exception of `scumble._errors` with a message.
+pub fn raise(py: Python<'_>, name: &str, message: impl ToString) -> PyErr {
+    exception(py, name, (message.to_string(),))
+}
+
+impl Named for ParameterError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        raise(py, if self.is_refusal() { "NotPrivate" } else { "ParameterError" }, self)
+    }
+}
+
+impl Named for DataError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        exception(py, "DataError", (self.to_string(), self.row, self.column))
+    }
+}
+
+impl Named for ReleaseError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Data(error) => error.named(py),
+            Self::NoEntropy(error) => raise(py, "ScumbleError", error),
+        }
+    }
+}
+
+impl Named for EstimateError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Projection(error) => error.named(py),
+            Self::NotIdentifiable(_) => raise(py, "NotIdentifiable", self),
+            Self::NoSuchRow { .. } => pyo3::exceptions::PyIndexError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl Named for ReadError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        match self.kind {
+            ReadErrorKind::NoCertificate => raise(py, "CertificateError", self),
+            ReadErrorKind::Io(_) => raise(py, "FileError", self),
+            _ => {
+                let row = self.row;
+                exception(py, "DataError", (self.to_string(), row))
+            }
+        }
+    }
+}
+
+impl Named for WriteError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        raise(py, "FileError", self)
+    }
+}

@@ -1,0 +1,33 @@
+//! The compiled part of the Python package: `scumble._scumble`, private to `python/scumble`.
+//!
+//! Thin on purpose. Python decides what an argument means and has the documentation; here views of numpy, scipy and
+//! Arrow memory become [`scumble::vectors::Rows`], the interpreter's lock is dropped while the library works, signals
+//! are looked at between blocks, and errors get their Python names.
+
+mod errors;
+mod evaluate;
+mod input;
+mod mechanism;
+mod release;
+mod releaser;
+
+use pyo3::prelude::*;
+
+/// The compiled part of scumble.
+#[pymodule]
+mod _scumble {
+    #[pymodule_export]
+    use super::evaluate::{evaluate, evaluation_page};
+    #[pymodule_export]
+    use super::mechanism::{Mechanism, mechanisms};
+    #[pymodule_export]
+    use super::release::{Release, certificate_mechanism, estimate, search};
+    #[pymodule_export]
+    use super::releaser::Releaser;
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,136 @@
+//! A mechanism, made from the JSON of its public parameters.
+
+use crate::errors::{OrRaise, raise};
+use crate::input::Input;
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use scumble::error::ParameterError;
+use scumble::mechanism::{self, MechanismId, Parameters};
+use scumble::privacy::Unit;
+use scumble::projection::Seed;
+use scumble::release::{Content, Encoder};
+use scumble::search::ExactQueries;
+use serde_json::{Map, Value, json};
+
+/// See `scumble.Mechanism`.
+#[pyclass(frozen, module = "scumble._scumble")]
+pub struct Mechanism {
+    pub inner: mechanism::Mechanism,
+}
+
+/// What the id implies, for what was not given.
+pub fn complete(fields: &str) -> Result<Parameters, ParameterError> {
+    let wrong = |error: serde_json::Error| ParameterError::invalid(error.to_string());
+    let mut fields: Map<String, Value> = serde_json::from_str(fields).map_err(wrong)?;
+    let id: MechanismId = fields.get("mechanism").and_then(Value::as_str).unwrap_or_default().parse()?;
+    if id.is_raw() {
+        fields.insert("k".into(), fields.get("dim").cloned().unwrap_or_default());
+    }
+    let unit = if id.is_record() { Unit::Record } else { Unit::Attribute };
+    fields.entry("unit").or_insert_with(|| unit.to_string().into());
+    if !fields.contains_key("seed") {
+        let seed = Seed::generate().map_err(|error| ParameterError::invalid(error.to_string()))?;
+        fields.insert("seed".into(), seed.to_hex().into());
+    }
+    serde_json::from_value(fields.into()).map_err(wrong)
+}
+
+#[pymethods]
+impl Mechanism {
+    #[new]
+    fn new(py: Python<'_>, parameters: &str) -> PyResult<Self> {
+        let inner = py.detach(|| mechanism::Mechanism::new(complete(parameters)?)).or_raise(py)?;
+        Ok(Self { inner })
+    }
+
+    /// JSON that makes the same mechanism again.
+    fn parameters(&self) -> String {
+        serde_json::to_string(self.inner.parameters()).expect("parameters have only JSON values")
+    }
+
+    /// Sentences to read before releasing.
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings()
+    }
+
+    /// "values", "bits" or "symbols".
+    fn output(&self) -> &'static str {
+        match self.inner.id().output() {
+            mechanism::OutputKind::Values => "values",
+            mechanism::OutputKind::Bits => "bits",
+            mechanism::OutputKind::Symbols => "symbols",
+        }
+    }
+
+    /// Variance of the noise on one released value; None for bits and symbols.
+    fn noise_variance(&self) -> Option<f64> {
+        self.inner.noise_moments().map(|moments| moments.variance)
+    }
+
+    /// The certificate of `rows` rows with these hashes, as JSON.
+    #[pyo3(signature = (encoding, rows, sketch, ids=None, labels=None))]
+    fn certificate(
+        &self,
+        py: Python<'_>,
+        encoding: Option<&str>,
+        rows: u64,
+        sketch: String,
+        ids: Option<String>,
+        labels: Option<String>,
+    ) -> PyResult<String> {
+        let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
+        let encoder = Encoder::new(&self.inner, encoding).or_raise(py)?;
+        let content = Content { sketch, ids, labels };
+        Ok(scumble::release::Certificate::new(&self.inner, &encoder, rows, content).to_json())
+    }
+
+    /// The public projection of rows that their owner keeps exact: no noise.
+    fn project<'py>(&self, py: Python<'py>, rows: Input<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let held = rows.hold(py, self.inner.parameters().dim, 0)?;
+        let mut values = Vec::new();
+        for block in held.blocks()? {
+            let exact = py.detach(|| ExactQueries::project(&self.inner, block)).or_raise(py)?;
+            (0..exact.len()).for_each(|i| values.extend_from_slice(exact.row(i)));
+        }
+        let rows = values.len() / self.inner.k();
+        PyArray1::from_vec(py, values).reshape([rows, self.inner.k()])
+    }
+}
+
+/// Id, paper, summary, output and notion of every mechanism.
+#[pyfunction]
+pub fn mechanisms() -> String {
+    let describe = |id: &MechanismId| {
+        json!({
+            "id": id.as_str(),
+            "paper": id.paper(),
+            "summary": id.summary(),
+            "output": format!("{:?}", id.output()).to_lowercase(),
+            "notion": format!("{:?}", id.notion()).to_lowercase(),
+        })
+    };
+    Value::from(MechanismId::ALL.iter().map(describe).collect::<Vec<_>>()).to_string()
+}
+
+/// Ids or labels as Python holds them.
+#[derive(FromPyObject)]
+pub enum Names {
+    Int(Vec<i64>),
+    Float(Vec<f64>),
+    Text(Vec<String>),
+}
+
+impl From<Names> for scumble::io::Column {
+    fn from(names: Names) -> Self {
+        match names {
+            Names::Int(v) => Self::Int(v),
+            Names::Float(v) => Self::Float(v),
+            Names::Text(v) => Self::Text(v),
+        }
+    }
+}
+
+/// A mistake in how Python calls this module.
+pub fn misuse(py: Python<'_>, message: &str) -> PyErr {
+    raise(py, "ScumbleError", message)
+}

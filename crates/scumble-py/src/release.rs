@@ -1,0 +1,177 @@
+//! A finished release, what may be estimated from it, and search.
+
+use crate::errors::{OrRaise, raise};
+use crate::input::Input;
+use crate::mechanism::{Mechanism, misuse};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use scumble::estimate as estimators;
+use scumble::io::{Column, ReleaseWriter, ReleasedBlock, read_release};
+use scumble::release::{self, Certificate, Content};
+use scumble::search::{self as engine, ExactQueries, Metric, Queries};
+use std::path::PathBuf;
+
+/// See `scumble.Release`.
+#[pyclass(frozen, module = "scumble._scumble")]
+pub struct Release {
+    pub inner: release::Release,
+}
+
+fn names<'py>(py: Python<'py>, column: Option<&Column>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    column
+        .map(|column| match column {
+            Column::Int(v) => Ok(PyArray1::from_slice(py, v).into_any()),
+            Column::Float(v) => Ok(PyArray1::from_slice(py, v).into_any()),
+            Column::Text(v) => v.into_bound_py_any(py),
+        })
+        .transpose()
+}
+
+#[pymethods]
+impl Release {
+    /// Reads a file or a folder of Parquet files and checks it against its certificate.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let file = py.detach(|| read_release(&path)).or_raise(py)?;
+        let inner = py
+            .detach(|| release::Release::from_parts(&file.certificate, file.bytes, file.ids, file.labels))
+            .map_err(|error| raise(py, "CertificateError", format!("{}: {error}", path.display())))?;
+        if inner.certificate().content != Content::from(file.hashes) {
+            let message = format!("{}: the data are not those that the certificate was made for", path.display());
+            return Err(raise(py, "CertificateError", message));
+        }
+        Ok(Self { inner })
+    }
+
+    /// Writes `.parquet`, or `.npy` with its sidecars.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let release = &self.inner;
+        let encoder = release.encoder();
+        py.detach(|| {
+            let mut writer = ReleaseWriter::create(&path, encoder.k(), encoder.encoding())?;
+            writer.write(ReleasedBlock {
+                rows: release.len(),
+                bytes: release.bytes(),
+                ids: release.ids(),
+                labels: release.labels(),
+            })?;
+            writer.finish(|hashes| Certificate::new(release.mechanism(), encoder, hashes.rows, hashes.into()).to_json())
+        })
+        .or_raise(py)
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    /// The certificate's JSON text.
+    fn certificate(&self) -> String {
+        self.inner.certificate().to_json()
+    }
+
+    /// The mechanism that the certificate describes.
+    fn mechanism(&self) -> Mechanism {
+        Mechanism { inner: self.inner.mechanism().clone() }
+    }
+
+    /// All rows as real values: bits as -1 and 1, symbols by their table.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let values = py.detach(|| self.inner.all_values());
+        PyArray1::from_vec(py, values).reshape([self.inner.len(), self.inner.k()])
+    }
+
+    /// All rows as they are encoded.
+    fn bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u8>>> {
+        let shape = [self.inner.len(), self.inner.encoder().bytes_per_row()];
+        PyArray1::from_slice(py, self.inner.bytes()).reshape(shape)
+    }
+
+    /// The ids, if the rows have any.
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        names(py, self.inner.ids())
+    }
+
+    /// The labels, if the rows have any.
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        names(py, self.inner.labels())
+    }
+}
+
+/// Parses a certificate's text, derives every number again, and gives its mechanism.
+#[pyfunction]
+pub fn certificate_mechanism(py: Python<'_>, text: &str) -> PyResult<Mechanism> {
+    let parsed = py.detach(|| Certificate::parse(text));
+    let (_, inner) = parsed.map_err(|error| raise(py, "CertificateError", error))?;
+    Ok(Mechanism { inner })
+}
+
+/// (value, variance, (low, high)) of "inner_product", "squared_norm", "squared_distance", "cosine" or "angle".
+#[pyfunction]
+pub fn estimate(
+    py: Python<'_>,
+    kind: &str,
+    a: &Release,
+    i: usize,
+    b: &Release,
+    j: usize,
+) -> PyResult<(f64, f64, (f64, f64))> {
+    let (x, y) =
+        (estimators::RowRef::new(&a.inner, i).or_raise(py)?, estimators::RowRef::new(&b.inner, j).or_raise(py)?);
+    let estimate = match kind {
+        "inner_product" => estimators::inner_product(x, y),
+        "squared_norm" => estimators::squared_norm(x),
+        "squared_distance" => estimators::squared_distance(x, y),
+        "cosine" => estimators::cosine(x, y),
+        "angle" => estimators::angle(x, y),
+        _ => return Err(misuse(py, "no such estimator")),
+    };
+    let estimate = estimate.or_raise(py)?;
+    Ok((estimate.value, estimate.variance, estimate.interval))
+}
+
+/// What is searched for.
+#[derive(FromPyObject)]
+pub enum Wanted<'py> {
+    Released(PyRef<'py, Release>),
+    Exact(Input<'py>),
+}
+
+/// (rows, scores), each `[queries, min(top, rows of the release)]`, best first.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub fn search<'py>(
+    py: Python<'py>,
+    release: &Release,
+    queries: Wanted<'py>,
+    top: usize,
+    metric: Option<&str>,
+) -> PyResult<(Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>)> {
+    let metric = match metric {
+        None => None,
+        Some("hamming") => Some(Metric::Hamming),
+        Some("cosine") => Some(Metric::Cosine),
+        Some("inner-product") => Some(Metric::InnerProduct),
+        Some(_) => return Err(raise(py, "ParameterError", "metric must be hamming, cosine or inner-product")),
+    };
+    let release = &release.inner;
+    let mut hits = Vec::new();
+    match queries {
+        Wanted::Released(queries) => {
+            let queries = &queries.inner;
+            hits = py.detach(|| engine::search(release, Queries::Released(queries), top, metric)).or_raise(py)?;
+        }
+        Wanted::Exact(input) => {
+            let held = input.hold(py, release.mechanism().parameters().dim, 0)?;
+            for block in held.blocks()? {
+                let exact = py.detach(|| ExactQueries::project(release.mechanism(), block)).or_raise(py)?;
+                let found = py.detach(|| engine::search(release, Queries::Exact(&exact), top, metric));
+                hits.extend(found.or_raise(py)?);
+            }
+        }
+    }
+    let shape = [hits.len(), top.min(release.len())];
+    let rows: Vec<i64> = hits.iter().flatten().map(|hit| hit.row as i64).collect();
+    let scores: Vec<f32> = hits.iter().flatten().map(|hit| hit.score).collect();
+    Ok((PyArray1::from_vec(py, rows).reshape(shape)?, PyArray1::from_vec(py, scores).reshape(shape)?))
+}

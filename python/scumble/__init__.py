@@ -1,0 +1,54 @@
+"""scumble: release vectors under differential privacy and keep them searchable, comparable and trainable.
+
+>>> import numpy as np, scumble
+>>> x = np.random.default_rng(0).random((1000, 784), dtype=np.float32)
+>>> m = scumble.Mechanism("dp-oporp-staircase", dim=784, k=256, epsilon=5.0, beta=1.0, range=(0.0, 1.0), seed=bytes(32))
+>>> r = m.release(x)
+>>> r.certificate["guarantee"]["epsilon"]
+5.0
+>>> hits = scumble.search(r, x[:1], top=3)
+>>> int(hits.rows[0, 0])
+0
+"""
+
+from ._errors import (
+    CertificateError,
+    DataError,
+    FileError,
+    NotIdentifiable,
+    NotPrivate,
+    ParameterError,
+    ScumbleError,
+)
+from ._estimate import Estimate, angle, cosine, inner_product, squared_distance, squared_norm
+from ._evaluate import Evaluation, evaluate
+from ._mechanism import Mechanism, mechanisms
+from ._release import Release, check_certificate, load
+from ._scumble import __version__
+from ._search import Hits, search
+
+__all__ = [
+    "CertificateError",
+    "DataError",
+    "Estimate",
+    "Evaluation",
+    "FileError",
+    "Hits",
+    "Mechanism",
+    "NotIdentifiable",
+    "NotPrivate",
+    "ParameterError",
+    "Release",
+    "ScumbleError",
+    "__version__",
+    "angle",
+    "check_certificate",
+    "cosine",
+    "evaluate",
+    "inner_product",
+    "load",
+    "mechanisms",
+    "search",
+    "squared_distance",
+    "squared_norm",
+]

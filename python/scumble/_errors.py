@@ -1,0 +1,41 @@
+"""What can go wrong, by name. No message holds a private value."""
+
+from __future__ import annotations
+
+
+class ScumbleError(Exception):
+    """Base of all errors of this package."""
+
+
+class ParameterError(ScumbleError, ValueError):
+    """A public number is missing, out of its domain, or does not fit another one."""
+
+
+class NotPrivate(ParameterError):
+    """A refusal: what was asked for would not be private. The message says what to ask for instead."""
+
+
+class DataError(ScumbleError, ValueError):
+    """A fault of the private input: where it is and of which kind, never the value. For the data's owner only."""
+
+    def __init__(self, message: str, row: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+        """Row, counted from 0, where one is to blame."""
+        self.column = column
+        """Attribute, counted from 0, where one is to blame."""
+
+    def __reduce__(self) -> tuple[type[DataError], tuple[str, int | None, int | None]]:
+        return type(self), (str(self), self.row, self.column)
+
+
+class CertificateError(ScumbleError, ValueError):
+    """A certificate is missing, does not hold together, or is not that of the data beside it."""
+
+
+class NotIdentifiable(ScumbleError, ValueError):
+    """This kind of release does not tell what was asked for; it may still serve for ranking."""
+
+
+class FileError(ScumbleError, OSError):
+    """A file cannot be read or written."""

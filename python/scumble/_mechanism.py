@@ -1,0 +1,283 @@
+"""Mechanisms: every public number fixed and checked before any private row is read."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _input, _scumble
+from ._errors import ParameterError
+from ._release import Release
+
+
+def mechanisms() -> list[dict[str, str]]:
+    """All mechanisms: id, paper, summary, output (values, bits, symbols) and notion (pure, approximate, ...).
+
+    >>> import scumble
+    >>> [m["id"] for m in scumble.mechanisms() if m["output"] == "values" and m["notion"] == "pure"]
+    ['raw-laplace', 'raw-staircase', 'dp-rp-l', 'dp-oporp-laplace', 'dp-oporp-staircase']
+    """
+    return json.loads(_scumble.mechanisms())
+
+
+class Mechanism:
+    """A mechanism with every public number fixed. It holds no private data, and may be pickled and sent around.
+
+    No argument may be computed from the private rows.
+
+    Parameters
+    ----------
+    mechanism : the id, see :func:`scumble.mechanisms`.
+    dim : attributes of a row.
+    epsilon : the most that the privacy loss may be.
+    range : public ``(lo, hi)``; values outside are clipped.
+    k : size of the sketch; the mechanisms called ``raw-`` have none.
+    beta : the most that the unit may move. By default the width of the range: an attribute may change arbitrarily.
+    delta : for the mechanisms with an approximate guarantee.
+    unit : what a neighbour is: ``attribute`` (one attribute moves by at most beta), ``l1``, ``l2`` or ``record``.
+    seed : the public seed of the projection, 32 bytes or 64 hexadecimal digits; a fresh one by default. Sketches can be
+        compared only if their seeds are equal. The noise has nothing to do with it.
+    repeats, projection, sketch_clip, norm_bound, clip_norm, signrp_mode, symbols, lattice_steps, thresholds, norm,
+    density, grid_exponent, i_understand_this_is_not_dp : as on the command line.
+
+    Examples
+    --------
+    >>> import numpy as np, scumble
+    >>> m = scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=5.0, beta=1.0, range=(0.0, 1.0), seed=bytes(32))
+    >>> m.guarantee["statement"][:42]
+    'For two rows that differ in ONE attribute,'
+    >>> r = m.release(np.random.default_rng(0).random((100, 64), dtype=np.float32))
+    >>> r
+    Release(100 rows, dp-oporp-staircase, k=16, f32)
+    >>> r.values.shape, r.values.dtype
+    ((100, 16), dtype('float32'))
+
+    Requests that cannot be private are refused, with the way out:
+
+    >>> scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=5.0, range=(0.0, 1.0), unit="l1")
+    Traceback (most recent call last):
+        ...
+    scumble._errors.NotPrivate: refused: dp-oporp-staircase gives no guarantee for unit l1...
+    """
+
+    def __init__(
+        self,
+        mechanism: str,
+        *,
+        dim: int,
+        epsilon: float,
+        range: tuple[float, float],
+        k: int | None = None,
+        beta: float | None = None,
+        delta: float | None = None,
+        unit: str | None = None,
+        seed: bytes | str | None = None,
+        repeats: int = 1,
+        projection: str | None = None,
+        sketch_clip: float | None = None,
+        norm_bound: float | None = None,
+        clip_norm: float | None = None,
+        signrp_mode: str | None = None,
+        symbols: int | None = None,
+        lattice_steps: int | None = None,
+        thresholds: Sequence[float] | None = None,
+        norm: float | None = None,
+        density: float | None = None,
+        grid_exponent: int | None = None,
+        i_understand_this_is_not_dp: bool = False,
+    ) -> None:
+        lo, hi = (_real("range", end) for end in _pair("range", range))
+        known = {m["id"]: m for m in mechanisms()}
+        if k is None and mechanism in known and not mechanism.startswith("raw-"):
+            raise ParameterError(f"{mechanism} needs k, the size of the sketch")
+        fields: dict[str, Any] = {
+            "mechanism": str(mechanism),
+            "dim": _whole("dim", dim),
+            "k": _whole("k", k),
+            "repeats": _whole("repeats", repeats),
+            "epsilon": _real("epsilon", epsilon),
+            "delta": _real("delta", delta),
+            "beta": hi - lo if beta is None else _real("beta", beta),
+            "range": {"lo": lo, "hi": hi},
+            "unit": unit,
+            "projection": projection,
+            "seed": _seed(seed),
+            "sketch_clip": _real("sketch_clip", sketch_clip),
+            "norm_bound": _real("norm_bound", norm_bound),
+            "clip_norm": _real("clip_norm", clip_norm),
+            "signrp_mode": signrp_mode,
+            "symbols": _whole("symbols", symbols),
+            "lattice_steps": _whole("lattice_steps", lattice_steps),
+            "thresholds": None if thresholds is None else [_real("thresholds", t) for t in thresholds],
+            "norm": _real("norm", norm),
+            "density": _real("density", density),
+            "grid_exponent": None if grid_exponent is None else int(grid_exponent),
+            "i_understand_this_is_not_dp": bool(i_understand_this_is_not_dp),
+        }
+        given = {name: value for name, value in fields.items() if value is not None}
+        self._inner = _scumble.Mechanism(json.dumps(given))
+
+    @classmethod
+    def _wrap(cls, inner: _scumble.Mechanism) -> Mechanism:
+        self = cls.__new__(cls)
+        self._inner = inner
+        return self
+
+    @classmethod
+    def from_parameters(cls, parameters: str | dict[str, Any]) -> Mechanism:
+        """The mechanism with these :attr:`parameters`, as a dict or as JSON.
+
+        >>> import scumble
+        >>> m = scumble.Mechanism("raw-laplace", dim=4, epsilon=1.0, range=(0, 1), seed=bytes(32))
+        >>> scumble.Mechanism.from_parameters(m.parameters) == m
+        True
+        """
+        text = parameters if isinstance(parameters, str) else json.dumps(parameters)
+        return cls._wrap(_made(text))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Everything that fixes the mechanism. All of it is public."""
+        return json.loads(self._inner.parameters())
+
+    @property
+    def id(self) -> str:
+        """The id."""
+        return self.parameters["mechanism"]
+
+    @property
+    def dim(self) -> int:
+        """Attributes of a row."""
+        return self.parameters["dim"]
+
+    @property
+    def k(self) -> int:
+        """Size of the sketch."""
+        return self.parameters["k"]
+
+    @property
+    def seed(self) -> bytes:
+        """The public seed of the projection."""
+        return bytes.fromhex(self.parameters["seed"])
+
+    @property
+    def output(self) -> str:
+        """What is released: ``values``, ``bits`` or ``symbols``."""
+        return self._inner.output()
+
+    @property
+    def guarantee(self) -> dict[str, Any]:
+        """The promise: notion, epsilon, delta, the checked epsilon of the integers that run, and a plain sentence."""
+        return json.loads(self._inner.certificate(None, 0, ""))["guarantee"]
+
+    @property
+    def noise_std(self) -> float | None:
+        """Standard deviation of the noise on one released value; None for bits and symbols."""
+        variance = self._inner.noise_variance()
+        return None if variance is None else math.sqrt(variance)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences to read before releasing."""
+        return self._inner.warnings()
+
+    def release(self, x: Any, *, ids: Any = None, labels: Any = None, encoding: str | None = None) -> Release:
+        """Releases every row of `x` with fresh noise.
+
+        `x`: a numpy array of floats or integers (any order, any strides, also memory-mapped), a scipy sparse matrix, or
+        an Arrow list column (pyarrow, polars: anything with the Arrow PyCapsule interface). It is read where it lies.
+        `ids`: unique integers or strings; `labels`: numbers or strings. Both are released as they are.
+        `encoding`: ``f32``, ``i16``, ``b8``, ``b4`` or ``b1``; by default the mechanism's own.
+
+        Every call spends epsilon on every row: releasing the same rows twice costs twice.
+
+        >>> import numpy as np, scumble
+        >>> m = scumble.Mechanism("dp-signoporp-ceil", dim=64, k=20, epsilon=5.0, range=(0, 1), seed=bytes(32))
+        >>> r = m.release(np.eye(64, dtype="uint8"), ids=np.arange(1000, 1064), labels=["a", "b"] * 32)
+        >>> r.bits.shape, r.ids[:2].tolist(), r.labels[:2].tolist()
+        ((64, 3), [1000, 1001], ['a', 'b'])
+        """
+        rows = _input.rows_of(x)
+        listed, classes = _input.names(ids, rows, "ids"), _input.names(labels, rows, "labels")
+        if listed is not None:
+            _input.unique(listed)
+        releaser = _scumble.Releaser(self._inner, encoding, None)
+        for block in _input.blocks(x, self.dim):
+            releaser.add(block)
+        return Release(releaser.finish(listed, classes))
+
+    def project(self, x: Any) -> np.ndarray:
+        """The public projection of rows that their owner keeps: NOT private, no noise. For one's own search queries.
+
+        >>> import numpy as np, scumble
+        >>> m = scumble.Mechanism("dp-oporp-laplace", dim=8, k=2, epsilon=1.0, range=(0, 1), seed=bytes(32))
+        >>> m.project(np.ones((1, 8))).shape
+        (1, 2)
+        """
+        parts = [self._inner.project(block) for block in _input.blocks(x, self.dim)]
+        return np.concatenate(parts) if len(parts) != 1 else parts[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mechanism) and self.parameters == other.parameters
+
+    def __hash__(self) -> int:
+        return hash(self._inner.parameters())
+
+    def __repr__(self) -> str:
+        p = self.parameters
+        delta = f", delta={p['delta']:g}" if "delta" in p else ""
+        return (
+            f"Mechanism({p['mechanism']!r}, dim={p['dim']}, k={p['k']}, epsilon={p['epsilon']:g}{delta}, "
+            f"beta={p['beta']:g}, range=({p['range']['lo']:g}, {p['range']['hi']:g}), unit={p['unit']!r})"
+        )
+
+    def __reduce__(self) -> Any:
+        return Mechanism.from_parameters, (self._inner.parameters(),)
+
+
+@functools.lru_cache(maxsize=16)
+def _made(parameters: str) -> _scumble.Mechanism:
+    """Tasks of a cluster unpickle the same mechanism again and again; its numbers are derived once a process."""
+    return _scumble.Mechanism(parameters)
+
+
+def _pair(name: str, value: Any) -> tuple[Any, Any]:
+    try:
+        first, second = value
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be two numbers (lo, hi)") from None
+    return first, second
+
+
+def _real(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, (numbers.Real, np.number)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
+    if not math.isfinite(value):
+        raise ParameterError(f"{name} must be finite, got {value}")
+    return float(value)
+
+
+def _whole(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, (numbers.Integral, np.integer)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
+    if value < 0:
+        raise ParameterError(f"{name} must not be negative, got {value}")
+    return int(value)
+
+
+def _seed(seed: bytes | str | None) -> str | None:
+    if isinstance(seed, (bytes, bytearray, memoryview)):
+        return bytes(seed).hex()
+    if seed is None or isinstance(seed, str):
+        return seed
+    raise TypeError("seed must be 32 bytes or 64 hexadecimal digits")

@@ -1,0 +1,136 @@
+"""Releases: what consumers hold. Everything in one may be shown to anyone its data may be shown to."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _scumble
+
+if TYPE_CHECKING:
+    from ._mechanism import Mechanism
+
+
+class Release:
+    """A table of released rows with its certificate. Made by :meth:`scumble.Mechanism.release` or :func:`scumble.load`.
+
+    >>> import numpy as np, scumble
+    >>> m = scumble.Mechanism("dp-signoporp-rr", dim=32, k=16, epsilon=3.0, range=(0, 1), seed=bytes(32))
+    >>> r = m.release(np.zeros((5, 32)))
+    >>> len(r), r.k, r.bits.shape, r.values.shape
+    (5, 16, (5, 2), (5, 16))
+    >>> r.certificate["guarantee"]["notion"], r.certificate["rows"]
+    ('pure', 5)
+    """
+
+    def __init__(self, inner: _scumble.Release) -> None:
+        self._inner = inner
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    @functools.cached_property
+    def values(self) -> np.ndarray:
+        """float32 ``[rows, k]``: released values; bits as -1 and 1, symbols by their table."""
+        return self._inner.values()
+
+    @functools.cached_property
+    def bits(self) -> np.ndarray:
+        """uint8 ``[rows, ceil(k/8)]``, the first bit in the most significant place, as :func:`numpy.packbits`."""
+        if self.encoding != "b1":
+            raise TypeError(f"this release holds {self.encoding}, not bits: use .values, or release with encoding='b1'")
+        return self._inner.bytes()
+
+    @property
+    def packed(self) -> np.ndarray:
+        """uint8 ``[rows, bytes a row]``: the rows as they are encoded."""
+        return self._inner.bytes()
+
+    @functools.cached_property
+    def ids(self) -> np.ndarray | None:
+        """The ids, if the rows have any."""
+        return _array(self._inner.ids())
+
+    @functools.cached_property
+    def labels(self) -> np.ndarray | None:
+        """The labels, if the rows have any."""
+        return _array(self._inner.labels())
+
+    @functools.cached_property
+    def certificate(self) -> dict[str, Any]:
+        """The certificate: what was promised, and every public number needed to check it and to use the data."""
+        return json.loads(self.certificate_json)
+
+    @functools.cached_property
+    def certificate_json(self) -> str:
+        """The certificate's text."""
+        return self._inner.certificate()
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that made it, from the certificate."""
+        from ._mechanism import Mechanism
+
+        return Mechanism._wrap(self._inner.mechanism())
+
+    @property
+    def k(self) -> int:
+        """Size of the sketch."""
+        return self.certificate["projection"]["k"]
+
+    @property
+    def encoding(self) -> str:
+        """``f32``, ``i16``, ``b8``, ``b4``, ``b1`` or the packed symbols."""
+        return self.certificate["encoding"]["name"]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``.parquet``, or ``.npy`` with its certificate beside it. An existing file is never overwritten.
+
+        >>> import numpy as np, os, scumble, tempfile
+        >>> m = scumble.Mechanism("dp-oporp-laplace", dim=8, k=4, epsilon=1.0, range=(0, 1), seed=bytes(32))
+        >>> r = m.release(np.ones((3, 8)), ids=["x", "y", "z"])
+        >>> path = os.path.join(tempfile.mkdtemp(), "release.parquet")
+        >>> r.save(path)
+        >>> again = scumble.load(path)
+        >>> bool((again.values == r.values).all()), again.ids.tolist()
+        (True, ['x', 'y', 'z'])
+        """
+        self._inner.save(os.fspath(path))
+
+    def __repr__(self) -> str:
+        return f"Release({len(self)} rows, {self.certificate['mechanism']['id']}, k={self.k}, {self.encoding})"
+
+
+def load(path: str | os.PathLike[str]) -> Release:
+    """Reads a release: ``.parquet``, ``.npy`` with its certificate, or a folder of Parquet files as Spark writes them.
+
+    The certificate's numbers are derived again and the data's hashes compared: what does not fit is a
+    :class:`scumble.CertificateError`.
+    """
+    return Release(_scumble.Release.load(os.fspath(path)))
+
+
+def check_certificate(text: str) -> Mechanism:
+    """The mechanism that a certificate's text describes, after deriving all its numbers again.
+
+    >>> import numpy as np, scumble
+    >>> m = scumble.Mechanism("raw-laplace", dim=2, epsilon=1.0, range=(0, 1), seed=bytes(32))
+    >>> text = m.release(np.zeros((1, 2))).certificate_json
+    >>> scumble.check_certificate(text) == m
+    True
+    >>> scumble.check_certificate(text.replace('"epsilon": 1.0', '"epsilon": 0.1'))
+    Traceback (most recent call last):
+        ...
+    scumble._errors.CertificateError: ...
+    """
+    from ._mechanism import Mechanism
+
+    return Mechanism._wrap(_scumble.certificate_mechanism(text))
+
+
+def _array(column: Any) -> np.ndarray | None:
+    return None if column is None else np.asarray(column)

@@ -1,0 +1,136 @@
+"""Record batches in, record batches out: the function that Spark, Dask, Daft and Ray call on their workers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import _scumble
+from ._errors import DataError, ParameterError
+from ._mechanism import Mechanism
+
+
+def new_key() -> bytes:
+    """32 fresh secret bytes for one job. Never store them with the data, and drop them when the job has ended.
+
+    >>> import scumble.arrow
+    >>> len(scumble.arrow.new_key())
+    32
+    """
+    return secrets.token_bytes(32)
+
+
+def release_batches(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    mechanism: Mechanism,
+    key: bytes,
+    column: str = "vector",
+    id: str = "id",
+    label: str | None = None,
+    encoding: str | None = None,
+    fixed_size: bool = True,
+) -> Iterator[pa.RecordBatch]:
+    """Releases the list column `column` of every batch; gives batches with the columns ``id``, ``label`` and ``sketch``.
+
+    The noise of a row is a keyed pseudo-random function of (`key`, mechanism, row id): a task that runs twice gives the
+    same bytes, on any worker. So ids must be there and unique over the whole job; within one call that is checked.
+    One key serves one job: whoever sees two releases of one id under one key and mechanism sees their exact difference.
+
+    `fixed_size`: sketches as FixedSizeList or FixedSizeBinary, as in scumble's files; False gives List and Binary, which
+    Spark needs.
+
+    >>> import pyarrow as pa, scumble, scumble.arrow
+    >>> m = scumble.Mechanism("dp-oporp-laplace", dim=3, k=2, epsilon=1.0, range=(0, 1), seed=bytes(32))
+    >>> batch = pa.record_batch({"id": ["a", "b"], "vector": [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]})
+    >>> key = scumble.arrow.new_key()
+    >>> first, = scumble.arrow.release_batches([batch], mechanism=m, key=key)
+    >>> again, = scumble.arrow.release_batches([batch], mechanism=m, key=key)
+    >>> first.schema.names, first.equals(again)
+    (['id', 'sketch'], True)
+    """
+    if len(key) != 32:
+        raise ParameterError("key must be 32 secret bytes, such as scumble.arrow.new_key() gives")
+    releaser = _scumble.Releaser(mechanism._inner, encoding, bytes(key))
+    for batch in batches:
+        sketch = pa.array(releaser.batch(batch, column, id))
+        arrays = {"id": _plain(batch.column(id))}
+        if label is not None:
+            arrays["label"] = _plain(batch.column(label))
+        arrays["sketch"] = sketch if fixed_size else _variable(sketch)
+        yield pa.RecordBatch.from_pydict(arrays)
+
+
+def plain_type(type: pa.DataType) -> pa.DataType:
+    """The type that an id or label has in a release: 64-bit integer, 64-bit float or string."""
+    if pa.types.is_dictionary(type):
+        type = type.value_type
+    if pa.types.is_integer(type) or pa.types.is_boolean(type):
+        return pa.int64()
+    return pa.float64() if pa.types.is_floating(type) else pa.string()
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.cast(plain_type(array.type))
+
+
+def _variable(sketch: pa.Array) -> pa.Array:
+    """The same bytes as List or Binary."""
+    if pa.types.is_fixed_size_binary(sketch.type):
+        return sketch.cast(pa.binary())
+    size = sketch.type.list_size
+    offsets = pa.array(range(0, size * len(sketch) + 1, size), pa.int32())
+    return pa.ListArray.from_arrays(offsets, sketch.values)
+
+
+def certify(
+    folder: str | os.PathLike[str], *, mechanism: Mechanism, encoding: str | None = None, rows: int | None = None
+) -> dict[str, Any]:
+    """Writes ``certificate.json`` into a local folder of released Parquet files, and returns the certificate.
+
+    Its content hashes run over the rows of all files in the order of the files' names: the order in which
+    :func:`scumble.load` and ``scumble verify`` read the folder. `rows`: how many there must be.
+    """
+    path = pathlib.Path(folder)
+    files = sorted(str(file) for file in path.glob("*.parquet") if not file.name.startswith((".", "_")))
+    text = certificate_of(files, mechanism, encoding, rows)
+    with open(path / "certificate.json", "x", encoding="utf-8") as file:
+        file.write(text)
+    return json.loads(text)
+
+
+def certificate_of(files: Iterable[str], mechanism: Mechanism, encoding: str | None, rows: int | None) -> str:
+    """The certificate of these files in this order, as JSON."""
+    hashes = {name: hashlib.sha256() for name in ("id", "label", "sketch")}
+    found, names = 0, set[str]()
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            names.update(file.schema_arrow.names)
+            for batch in file.iter_batches(batch_size=1 << 14):
+                found += batch.num_rows
+                for name in hashes.keys() & names:
+                    _update(hashes[name], batch.column(name))
+    if found == 0 or found != (rows or found):
+        raise DataError(f"{found} rows were written, {rows or 'some'} expected: the input changed meanwhile")
+    content = {name: hash.hexdigest() for name, hash in hashes.items() if name in names}
+    return mechanism._inner.certificate(encoding, found, content["sketch"], content.get("id"), content.get("label"))
+
+
+def _update(hash: Any, column: pa.Array) -> None:
+    """Adds a column as scumble's files hash it: numbers as they lie, text with a line feed after each entry."""
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        hash.update(b"".join(column.to_pylist()))
+    elif pa.types.is_string(kind):
+        hash.update("".join(f"{text}\n" for text in column.to_pylist()).encode())
+    else:
+        numbers = column.flatten() if hasattr(column, "flatten") else column
+        hash.update(numbers.to_numpy(zero_copy_only=True).data)

@@ -1,0 +1,172 @@
+"""Releases on Spark: one job, one key, one certificate.
+
+>>> import scumble.spark                                                        # doctest: +SKIP
+>>> scumble.spark.release(df, column="embedding", mechanism=m, out="/data/out")   # doctest: +SKIP
+>>> scumble.load("/data/out")                                                   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ._errors import DataError, FileError, ParameterError
+from ._mechanism import Mechanism
+from .arrow import certificate_of, new_key, release_batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def release(
+    df: DataFrame,
+    *,
+    mechanism: Mechanism,
+    column: str = "vector",
+    id: str = "id",
+    label: str | None = None,
+    encoding: str | None = None,
+    out: str | None = None,
+) -> DataFrame:
+    """Releases the array column `column` of `df`; gives a DataFrame with the columns ``id``, ``label`` and ``sketch``.
+
+    With `out` the job runs now: Parquet files are written to the folder `out`, which must not exist, with
+    ``certificate.json`` beside them, and the DataFrame reads them. ``scumble.load(out)`` and ``scumble verify`` read
+    the folder. Without `out` the DataFrame is lazy; once it is written, :func:`certify` makes the certificate.
+
+    The noise of a row is a keyed pseudo-random function of its id, so a task that runs twice, after a failure or as a
+    speculative copy, gives the same bytes. The key is made here by the driver, travels in the closure of this job only,
+    is never stored with the data, and is gone with the DataFrame. Ids must be there, unique, and not computed anew on
+    every run: anything else is a :class:`scumble.DataError`.
+    """
+    _check_plan(df)
+    rows = _check_ids(df, id)
+    released = df.select(*_columns(column, id, label)).mapInArrow(
+        _task(mechanism, new_key(), column, id, label, encoding), _schema(df, mechanism, id, label, encoding)
+    )
+    if out is None:
+        return released
+    spark = df.sparkSession
+    released.write.parquet(out)
+    del released  # and with it the key
+    certify(spark, out, mechanism=mechanism, encoding=encoding, rows=rows)
+    return spark.read.parquet(out)
+
+
+def certify(
+    spark: SparkSession, out: str, *, mechanism: Mechanism, encoding: str | None = None, rows: int | None = None
+) -> dict[str, Any]:
+    """As :func:`scumble.arrow.certify`, for a folder on whatever file system Spark wrote to."""
+    folder = _Folder(spark, out)
+    text = certificate_of(folder.parquet_files(), mechanism, encoding, rows)
+    folder.write("certificate.json", text)
+    return json.loads(text)
+
+
+def _task(
+    mechanism: Mechanism, key: bytes, column: str, id: str, label: str | None, encoding: str | None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        # A task must not take more cores than Spark gave it. Read once, before the first row.
+        os.environ.setdefault("RAYON_NUM_THREADS", str(context.cpus() if context else 1))
+        return release_batches(
+            batches,
+            mechanism=mechanism,
+            key=key,
+            column=column,
+            id=id,
+            label=label,
+            encoding=encoding,
+            fixed_size=False,
+        )
+
+    return task
+
+
+def _columns(column: str, id: str, label: str | None) -> list[str]:
+    return list(dict.fromkeys(name for name in (column, id, label) if name is not None))
+
+
+def _schema(df: DataFrame, mechanism: Mechanism, id: str, label: str | None, encoding: str | None) -> T.StructType:
+    def plain(name: str) -> T.DataType:
+        kind = df.schema[name].dataType
+        if isinstance(kind, (T.IntegralType, T.BooleanType)):
+            return T.LongType()
+        return T.DoubleType() if isinstance(kind, T.FractionalType) else T.StringType()
+
+    name = json.loads(mechanism._inner.certificate(encoding, 0, ""))["encoding"]["name"]
+    numbers: dict[str, T.DataType] = {"f32": T.FloatType(), "i16": T.ShortType(), "b8": T.ByteType()}
+    sketch = T.ArrayType(numbers[name]) if name in numbers else T.BinaryType()
+    fields = [T.StructField("id", plain(id))]
+    fields += [T.StructField("label", plain(label))] if label is not None else []
+    return T.StructType([*fields, T.StructField("sketch", sketch)])
+
+
+def _check_plan(df: DataFrame) -> None:
+    """A retry must see the same rows under the same ids."""
+    plan = getattr(df, "_jdf", None)
+    if plan is not None and not plan.queryExecution().analyzed().deterministic():
+        raise DataError(
+            "the DataFrame is computed anew on every run with other results (rand, uuid, monotonically_increasing_id): "
+            "write it first, and release what was written"
+        )
+
+
+def _check_ids(df: DataFrame, id: str) -> int:
+    if id not in df.columns:
+        raise ParameterError(f"there is no column {id!r}: every row needs a unique id, its noise is a function of it")
+    if not isinstance(df.schema[id].dataType, (T.IntegralType, T.StringType)):
+        raise ParameterError(f"column {id!r} must hold integers or strings")
+    row = df.agg(F.count(F.lit(1)), F.count(F.col(id)), F.count_distinct(F.col(id))).first()
+    assert row is not None
+    rows, present, distinct = row
+    if rows == 0:
+        raise DataError("the DataFrame has no rows")
+    if present < rows:
+        raise DataError(f"{rows - present} of {rows} rows have no {id!r}: every row needs a unique id")
+    if distinct < rows:
+        raise DataError(f"{rows} rows have only {distinct} different values of {id!r}: ids must be unique")
+    return rows
+
+
+class _Folder:
+    """A folder on whatever file system Spark wrote to."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        context = spark.sparkContext
+        self._jvm: Any = context._jvm
+        self._path = self._jvm.org.apache.hadoop.fs.Path(path)
+        self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+
+    def parquet_files(self) -> Iterator[str]:
+        """Local copies of the Parquet files in name order, one at a time."""
+        found = [status.getPath() for status in self._files.listStatus(self._path) if status.isFile()]
+        found = sorted((p for p in found if not p.getName().startswith((".", "_"))), key=lambda p: p.getName())
+        for path in (p for p in found if p.getName().endswith(".parquet")):
+            if self._files.getScheme() == "file":
+                yield path.toUri().getPath()
+            else:
+                with tempfile.TemporaryDirectory() as folder:
+                    copy = os.path.join(folder, path.getName())
+                    self._files.copyToLocalFile(False, path, self._jvm.org.apache.hadoop.fs.Path(copy), True)
+                    yield copy
+
+    def write(self, name: str, text: str) -> None:
+        """Writes a new file."""
+        stream = self._files.create(self._jvm.org.apache.hadoop.fs.Path(self._path, name), False)
+        try:
+            stream.write(bytearray(text.encode()))
+        except Exception as error:
+            raise FileError(f"{name} could not be written") from error
+        finally:
+            stream.close()

@@ -1,0 +1,84 @@
+"""Record batches: noise is a function of key and id, of nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import scumble
+from conftest import mechanism
+from scumble.arrow import new_key, release_batches
+
+KEY = bytes(range(32))
+
+
+def batch(x, ids, **columns) -> pa.RecordBatch:
+    flat = pa.array(np.ascontiguousarray(x).ravel())
+    return pa.record_batch({"id": pa.array(ids), "vector": pa.FixedSizeListArray.from_arrays(flat, x.shape[1]), **columns})
+
+
+def sketches(batches, **options) -> dict:
+    options = {"mechanism": mechanism(), "key": KEY} | options
+    table = pa.Table.from_batches(release_batches(batches, **options))
+    return dict(zip(table["id"].to_pylist(), table["sketch"].to_pylist()))
+
+
+def test_order_and_cuts_do_not_matter(rng):
+    x = rng.random((100, 64))
+    whole = sketches([batch(x, range(100))])
+    order = rng.permutation(100)
+    cut = [batch(x[order[a : a + 7]], order[a : a + 7]) for a in range(0, 100, 7)]
+    assert sketches(cut) == whole
+    assert sketches([batch(x, np.arange(100, dtype="i4"))]) == whole  # the width of the id's type does not matter
+
+
+def test_noise_depends_on_key_id_and_mechanism(rng):
+    x = np.repeat(rng.random((1, 64)), 50, axis=0)
+    one = sketches([batch(x, range(50))])
+    assert len({tuple(s) for s in one.values()}) == 50  # equal vectors under other ids: other noise
+    assert not any(one[i] == s for i, s in sketches([batch(x, range(50))], key=new_key()).items())
+    # A key that is used again with another mechanism must not give the same noise: the difference would cancel it.
+    noise = {e: np.array(list(sketches([batch(x, range(50))], mechanism=mechanism("dp-oporp-laplace", epsilon=e)).values()))
+             for e in (1.0, 1.0001)}
+    assert not np.allclose(noise[1.0], noise[1.0001], atol=0.2)
+
+
+def test_keyed_noise_has_the_right_scale(rng):
+    m, x = mechanism(), rng.random((400, 64))
+    noise = np.array(list(sketches([batch(x, range(400))]).values())) - m.project(x)
+    assert abs(noise.std() / m.noise_std - 1) < 0.1  # 12,800 draws: ten standard errors
+
+
+def test_columns_and_types(rng):
+    x = rng.random((4, 64))
+    rows = batch(x, ["a", "b", "c", "d"], kind=pa.array(["x", "y", "x", "y"]).dictionary_encode())
+    (out,) = release_batches([rows], mechanism=mechanism(), key=KEY, label="kind")
+    assert out.schema.names == ["id", "label", "sketch"] and out["label"].to_pylist() == ["x", "y", "x", "y"]
+    assert out.schema.field("sketch").type == pa.list_(pa.field("item", pa.float32(), False), 32)
+    (out,) = release_batches([rows], mechanism=mechanism("dp-signoporp-ceil"), key=KEY)
+    assert out.schema.field("sketch").type == pa.binary(4)
+    (out,) = release_batches([rows], mechanism=mechanism("dp-signoporp-ceil"), key=KEY, fixed_size=False)
+    assert out.schema.field("sketch").type == pa.binary()
+    assert not list(release_batches([], mechanism=mechanism(), key=KEY))
+    (empty,) = release_batches([rows[:0]], mechanism=mechanism(), key=KEY)
+    assert empty.num_rows == 0
+
+
+def test_faults(rng):
+    x = rng.random((3, 64))
+    with pytest.raises(scumble.DataError, match="id"):
+        sketches([batch(x, [1, 2, 1])])
+    with pytest.raises(scumble.DataError, match="id"):
+        sketches([batch(x, [1, 2, 3]), batch(x, [4, 3, 5])])  # also across batches
+    with pytest.raises(scumble.DataError, match="id"):
+        sketches([batch(x, [1, None, 2])])
+    with pytest.raises(scumble.DataError, match="nobody"):
+        sketches([batch(x, [1, 2, 3])], id="nobody")
+    with pytest.raises(scumble.DataError):
+        sketches([batch(x, [0.5, 1.5, 2.5])])
+    with pytest.raises(scumble.ParameterError, match="32"):
+        sketches([batch(x, [1, 2, 3])], key=b"short")
+    x[1, 5] = np.nan
+    with pytest.raises(scumble.DataError, match="row 1, column 5"):
+        sketches([batch(x, [1, 2, 3])])

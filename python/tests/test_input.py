@@ -1,0 +1,176 @@
+"""Whatever holds the rows, the same rows are read; none are copied."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import scumble
+from conftest import mechanism
+from scumble import _input
+
+
+def projected(x, m=None):
+    """The exact projection tells which numbers were read."""
+    return (m or mechanism("dp-oporp-laplace", range=(0.0, 255.0), beta=255.0, epsilon=50.0)).project(x)
+
+
+@pytest.fixture
+def integers(rng):
+    return rng.integers(0, 100, (50, 64))
+
+
+DTYPES = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">f4", ">f8", ">i2", ">u4", ">u8", "?"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_every_dtype_and_order_reads_the_same_numbers(integers, dtype, order):
+    if dtype == "?":
+        integers = integers % 2
+    expected = projected(integers.astype("f8"))
+    assert np.array_equal(projected(np.asarray(integers, dtype=dtype, order=order)), expected)
+
+
+def test_strides_of_every_kind(integers):
+    wide = np.zeros((150, 200), "f4")
+    places = [
+        (slice(0, 50), slice(0, 64)),
+        (slice(0, 150, 3), slice(3, 195, 3)),
+        (slice(50, 0, -1), slice(0, 64)),
+        (slice(0, 50), slice(64, 0, -1)),
+        (slice(149, None, -3), slice(199, 7, -3)),
+    ]
+    for rows, columns in places:
+        view = wide[rows, columns]
+        assert view.shape == integers.shape
+        view[...] = integers
+        assert np.array_equal(projected(view), projected(integers)), (rows, columns)
+        assert np.array_equal(projected(np.asfortranarray(wide)[rows, columns]), projected(integers))
+    broadcast = np.broadcast_to(integers[0].astype("f8"), (50, 64))
+    assert np.array_equal(projected(broadcast), projected(np.repeat(integers[:1], 50, axis=0)))
+    records = np.zeros(50, dtype=[("pad", "u1"), ("x", "f4", 64)])
+    records["x"] = integers
+    assert np.array_equal(projected(records["x"]), projected(integers))
+
+
+def test_memory_mapped(integers, tmp_path):
+    for order in "CF":
+        np.save(tmp_path / "x.npy", np.asarray(integers, "f4", order=order))
+        mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+        assert isinstance(mapped, np.memmap)
+        assert np.array_equal(projected(mapped), projected(integers))
+        assert len(mechanism().release(mapped)) == 50
+
+
+@pytest.mark.parametrize("index", ["i4", "i8"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u2", "u8", "?"])
+def test_scipy(rng, index, dtype):
+    dense = rng.integers(0, 2, (50, 64)) * rng.integers(1, 90, (50, 64))
+    matrix = sp.csr_matrix(dense.astype(dtype))
+    matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+    expected = projected(dense.astype(dtype).astype("f8"))
+    for form in (matrix, sp.csr_array(matrix), matrix.tocsc(), matrix.tocoo(), matrix.tolil()):
+        assert np.array_equal(projected(form), expected), type(form)
+    assert np.array_equal(projected(matrix[10:20]), expected[10:20])
+
+
+def test_scipy_unsorted_and_repeated_indices_are_put_in_order_on_a_copy():
+    matrix = sp.csr_matrix((np.array([1.0, 2.0, 3.0, 4.0]), np.array([5, 2, 2, 0]), np.array([0, 3, 4])), shape=(2, 64))
+    dense = np.zeros((2, 64))
+    dense[0, 5], dense[0, 2], dense[1, 0] = 1, 5, 4
+    assert np.array_equal(projected(matrix), projected(dense))
+    assert matrix.indices.tolist() == [5, 2, 2, 0]  # the caller's matrix is as it was
+
+
+def test_scipy_index_out_of_range(rng):
+    matrix = sp.csr_matrix(np.eye(64))
+    matrix.has_canonical_format = True
+    matrix.indices[3] = 64
+    with pytest.raises(scumble.DataError, match="row 3, column 64"):
+        mechanism().release(matrix)
+    matrix.indices[3] = -1
+    with pytest.raises(scumble.DataError, match="row 3"):
+        mechanism().release(matrix)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+def test_arrow(integers, dtype):
+    flat = pa.array(integers.astype(dtype).ravel())
+    fixed = pa.FixedSizeListArray.from_arrays(flat, 64)
+    offsets = pa.array(range(0, 64 * 51, 64), pa.int32())
+    expected = projected(integers)
+    forms = {
+        "fixed": fixed,
+        "list": pa.ListArray.from_arrays(offsets, flat),
+        "large": pa.LargeListArray.from_arrays(offsets.cast(pa.int64()), flat),
+        "chunked": pa.chunked_array([fixed[:7], fixed[7:7], fixed[7:]]),
+        "column": pa.table({"v": fixed})["v"],
+    }
+    for name, column in forms.items():
+        assert np.array_equal(projected(column), expected), name
+        assert np.array_equal(projected(column[10:33]), expected[10:33]), name
+        assert len(mechanism().release(column)) == 50
+
+
+def test_arrow_faults_are_named():
+    m = mechanism(dim=2, k=2)
+    with pytest.raises(scumble.DataError, match="row 1.*attributes"):
+        m.release(pa.array([[0.1, 0.2], [0.3]]))
+    with pytest.raises(scumble.DataError, match="row 1"):
+        m.release(pa.chunked_array([pa.array([[0.1, 0.2]]), pa.array([None, [0.1, 0.2]], pa.list_(pa.float64()))]))
+    with pytest.raises(scumble.DataError, match="row 0"):
+        m.release(pa.array([[0.1, None]]))
+    with pytest.raises(scumble.DataError):
+        m.release(pa.array(["a", "b"]))
+    with pytest.raises(TypeError, match="table"):
+        m.release(pa.table({"vector": pa.array([[0.1, 0.2]])}))
+
+
+def test_no_copy_of_the_input(rng):
+    """The flat view shares memory with the array, and a release allocates next to nothing in Python."""
+    x = rng.random((20_000, 64), dtype=np.float32)
+    for view in (x, np.asfortranarray(x), x[::2, ::2], x[5:]):
+        (block,) = _input.blocks(view, view.shape[1])
+        assert np.shares_memory(block.values, view)
+    matrix = sp.csr_matrix(np.eye(64, dtype="f4"))
+    block = next(_input.blocks(matrix, 64))
+    assert np.shares_memory(block.values, matrix.data) and np.shares_memory(block.index, matrix.indices)
+    m = mechanism(k=8)
+    tracemalloc.start()
+    m.release(x)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < x.nbytes / 10
+
+
+def test_wrong_shapes_and_types():
+    m = mechanism()
+    with pytest.raises(scumble.DataError, match="2 axes"):
+        m.release(np.zeros(64))
+    with pytest.raises(scumble.DataError, match="63 attributes, expected 64"):
+        m.release(np.zeros((3, 63)))
+    with pytest.raises(scumble.DataError, match="expected 64"):
+        m.release(sp.csr_matrix((3, 63)))
+    for dtype in ("c8", "U3", "M8[s]", "O", "g"):
+        with pytest.raises(TypeError, match="dtype"):
+            m.release(np.zeros((3, 64), dtype))
+
+
+def test_nan_and_infinity_name_the_place_and_not_the_value():
+    for value, word in ((np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")):
+        x = np.full((9000, 64), 0.123456, "f4")
+        x[8765, 43] = value
+        with pytest.raises(scumble.DataError, match=word) as caught:
+            mechanism().release(x)
+        assert (caught.value.row, caught.value.column) == (8765, 43)
+        assert "0.123" not in str(caught.value)
+
+
+def test_frames_of_one_attribute_a_column(integers):
+    pandas = pytest.importorskip("pandas")
+    assert np.array_equal(projected(pandas.DataFrame(integers)), projected(integers))

@@ -1,0 +1,81 @@
+"""PrivateProjection as scikit-learn sees it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import scumble
+from scumble.sklearn import PrivateProjection
+
+FRESH = "two transforms of the same rows differ: noise is fresh by design, and equal noise would be a leak"
+EXCEPTIONS = {
+    "check_transformer_general": FRESH,
+    "check_transformer_data_not_an_array": FRESH,
+    "check_methods_sample_order_invariance": FRESH,
+    "check_methods_subset_invariance": FRESH,
+    "check_fit_idempotent": FRESH,
+    "check_pipeline_consistency": FRESH,
+    "check_estimators_pickle": FRESH,
+}
+
+
+@parametrize_with_checks(
+    [PrivateProjection(range=(-10.0, 10.0)), PrivateProjection("dp-signoporp-ceil", range=(-10.0, 10.0))],
+    expected_failed_checks=lambda estimator: EXCEPTIONS,
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def data(rng, rows=600):
+    x = rng.random((rows, 64))
+    return x, (x[:, :32].sum(1) > x[:, 32:].sum(1)).astype(int)
+
+
+def test_pipeline_learns(rng):
+    x, y = data(rng)
+    model = make_pipeline(PrivateProjection(epsilon=20.0, k=64), LinearSVC())
+    assert model.fit(x[:400], y[:400]).score(x[400:], y[400:]) > 0.8
+    assert model.fit(sp.csr_matrix(x[:400]), y[:400]).score(sp.csr_matrix(x[400:]), y[400:]) > 0.8
+
+
+def test_set_output_and_names(rng):
+    pandas = pytest.importorskip("pandas")
+    x, _ = data(rng, 20)
+    frame = PrivateProjection(k=8).set_output(transform="pandas").fit_transform(pandas.DataFrame(x).add_prefix("c"))
+    assert list(frame.columns) == [f"privateprojection{i}" for i in range(8)] and frame.shape == (20, 8)
+
+
+def test_grid_search_and_clone(rng):
+    x, y = data(rng, 200)
+    search = GridSearchCV(make_pipeline(PrivateProjection(), LinearSVC()), {"privateprojection__k": [16, 64]}, cv=2)
+    assert search.fit(x, y).best_params_["privateprojection__k"] in (16, 64)
+    p = PrivateProjection("dp-oporp", delta=1e-6, seed=bytes(32), options={"sketch_clip": 2.0})
+    assert clone(p).get_params() == p.get_params()
+    assert p.fit(x).mechanism_.parameters["sketch_clip"] == 2.0
+
+
+def test_fit_reads_no_value(rng):
+    """Two tables of the same shape give the same mechanism."""
+    a, b = (PrivateProjection(seed=bytes(32)).fit(rng.random((30, 64))).mechanism_ for _ in range(2))
+    assert a == b
+
+
+def test_release_has_a_certificate(rng):
+    x, y = data(rng, 30)
+    r = PrivateProjection().fit(x).release(x, labels=y)
+    assert r.certificate["rows"] == 30 and r.labels.tolist() == y.tolist()
+
+
+def test_errors_keep_their_names(rng):
+    with pytest.raises(scumble.NotPrivate):
+        PrivateProjection(unit="l1").fit(rng.random((5, 8)))
+    with pytest.raises(ValueError, match="k must be"):
+        PrivateProjection(k="all").fit(rng.random((5, 8)))

