@@ -1,7 +1,7 @@
 //! Scale of the Gaussian noise and the exact delta that it buys.
 //!
 //! Symbols: `mu = sensitivity / sigma` · `x1 = epsilon/mu - mu/2`, `x2 = epsilon/mu + mu/2` · Q the normal upper tail.
-//! `delta = Q(x1) - e^epsilon Q(x2)` ([LL23] Theorem 3.5, after Balle and Wang). Because `phi(x1) = e^epsilon phi(x2)`,
+//! `delta = Q(x1) - e^epsilon Q(x2)` (\[LL23\] Theorem 3.5, after Balle and Wang). Because `phi(x1) = e^epsilon phi(x2)`,
 //! this is `phi(x1) (R(x1) - R(x2))` with the Mills ratio R, and
 //! `R(x1) - R(x2) = ∫ e^(-x1 t - t²/2) (1 - e^(-mu t)) dt` over t > 0: positive terms only.
 
@@ -13,7 +13,7 @@ use crate::error::ParameterError;
 
 /// Smallest sigma for which Gaussian noise on a query of this l2 sensitivity is (epsilon, delta)-private.
 ///
-/// [LL23] Theorem 3.5, exact in both directions. Rounded up, so that the exact delta at the returned double is at
+/// \[LL23\] Theorem 3.5, exact in both directions. Rounded up, so that the exact delta at the returned double is at
 /// most `delta`.
 ///
 /// ```
@@ -30,7 +30,7 @@ pub fn sigma_optimal(epsilon: f64, delta: f64, sensitivity: f64) -> Result<f64, 
     finite_scale("sigma", sensitivity / mu * (1.0 + SLACK))
 }
 
-/// Sigma of DP-RP-G, `Delta sqrt(2(ln(1/delta) + epsilon)) / epsilon` ([LL23] Theorem 3.1, after Kenthapadi et al.).
+/// Sigma of DP-RP-G, `Delta sqrt(2(ln(1/delta) + epsilon)) / epsilon` (\[LL23\] Theorem 3.1, after Kenthapadi et al.).
 ///
 /// Valid, and always larger than [`sigma_optimal`]: for comparison with the paper.
 pub fn sigma_kenthapadi(epsilon: f64, delta: f64, sensitivity: f64) -> Result<f64, ParameterError> {
@@ -40,7 +40,7 @@ pub fn sigma_kenthapadi(epsilon: f64, delta: f64, sensitivity: f64) -> Result<f6
     finite_scale("sigma", sensitivity * (2.0 * (epsilon - libm::log(delta))).sqrt() / epsilon * (1.0 + SLACK))
 }
 
-/// Sigma of the analytic DP-RP-G for a Gaussian p x k matrix ([LL23] Theorem 3.4), with `L = ln(2p/delta)/k`:
+/// Sigma of the analytic DP-RP-G for a Gaussian p x k matrix (\[LL23\] Theorem 3.4), with `L = ln(2p/delta)/k`:
 /// `beta sqrt(1 + 2 sqrt(L) + 2L) sqrt(2(ln(2/delta) + epsilon)) / epsilon`.
 ///
 /// Half of delta pays for the draw of the matrix, so the guarantee is over matrix and noise together.

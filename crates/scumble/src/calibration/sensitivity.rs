@@ -17,13 +17,13 @@ fn ln_rows(p: u64, k: u64, delta: f64, beta: f64) -> Result<f64, ParameterError>
 }
 
 /// l2 sensitivity exceeds `beta sqrt(1 + 2 sqrt(L) + 2L)`, `L = ln(p/delta)/k`, with probability at most delta
-/// ([LL23] Lemma 3.3).
+/// (\[LL23\] Lemma 3.3).
 pub fn delta2_bound(p: u64, k: u64, delta: f64, beta: f64) -> Result<f64, ParameterError> {
     let l = ln_rows(p, k, delta, beta)? / k as f64;
     Ok(beta * (1.0 + 2.0 * l.sqrt() + 2.0 * l).sqrt())
 }
 
-/// l1 sensitivity exceeds `beta sqrt(2k ln 2 + 2 ln(p/delta))` with probability at most delta ([LL23] Lemma 3.7).
+/// l1 sensitivity exceeds `beta sqrt(2k ln 2 + 2 ln(p/delta))` with probability at most delta (\[LL23\] Lemma 3.7).
 pub fn delta1_bound(p: u64, k: u64, delta: f64, beta: f64) -> Result<f64, ParameterError> {
     let l = ln_rows(p, k, delta, beta)?;
     Ok(beta * (2.0 * k as f64 * LN_2 + 2.0 * l).sqrt())

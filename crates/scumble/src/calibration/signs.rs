@@ -1,6 +1,6 @@
 //! Sign projections: how many signs a neighbour can change, how often a bit must be flipped, what an angle costs.
 //!
-//! Symbols of [LL23] section 4: `r = beta/m`, m the least norm · `q` the chance that one sign differs between two
+//! Symbols of \[LL23\] section 4: `r = beta/m`, m the least norm · `q` the chance that one sign differs between two
 //! neighbours · `epsilon'` (`epsilon_prime`) the budget of one bit.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2, PI};
@@ -9,7 +9,7 @@ use super::numeric::{Wide, integrate, largest, normal_density, within};
 use super::{SLACK, check_delta, check_epsilon, check_positive, check_size};
 use crate::error::ParameterError;
 
-/// `P_+(r, p) = ∫ 2p [2Phi(t) - 1]^(p-1) [2Phi(rt) - 1] phi(t) dt` over t > 0 ([LL23] Lemma 4.3).
+/// `P_+(r, p) = ∫ 2p [2Phi(t) - 1]^(p-1) [2Phi(rt) - 1] phi(t) dt` over t > 0 (\[LL23\] Lemma 4.3).
 ///
 /// NOT a bound on the chance that a sign can change: the lemma (independence is the worst case) is false, p = 2 and
 /// u = (1,1)/sqrt 2 at r = 1 gives 3/4 against its 2/3. For comparison with the paper only.
@@ -23,7 +23,7 @@ pub fn p_plus(r: f64, p: u64) -> f64 {
 }
 
 /// The paper's `N_+ = min{Fk + (L + sqrt(L² + 8FkL))/2, k}` with `F = P_+(r, p)`, `L = ln(1/delta)`
-/// ([LL23] Proposition 4.5); k for r > 1.
+/// (\[LL23\] Proposition 4.5); k for r > 1.
 ///
 /// NOT a bound on the number of signs a neighbour can change, because F is not one (see [`p_plus`]). Its epsilon' is
 /// `epsilon / N_+`; a private mechanism uses [`tight_epsilon_prime`] for a fixed pair, or N_+ = k.
@@ -172,7 +172,7 @@ pub fn flip_laplace(x_over_beta: f64, epsilon: f64) -> f64 {
     0.5 * libm::exp(-epsilon * x_over_beta.abs())
 }
 
-/// k times the variance of the angle estimated from k randomized-response bits ([LL23] Theorem 4.6), exact for
+/// k times the variance of the angle estimated from k randomized-response bits (\[LL23\] Theorem 4.6), exact for
 /// every k and Gaussian W: `theta(pi - theta) + 2 pi² h + 4 pi² h²`, `h = e^x/(e^x - 1)² = 1/(4 sinh²(x/2))`.
 pub fn v_rr(theta: f64, epsilon_prime: f64) -> f64 {
     let sinh = libm::sinh(0.5 * epsilon_prime);
@@ -180,7 +180,7 @@ pub fn v_rr(theta: f64, epsilon_prime: f64) -> f64 {
     theta * (PI - theta) + 2.0 * PI * PI * h * (1.0 + 2.0 * h)
 }
 
-/// `Pr(|X| > |Y|)` for centred normals with `r = sigma_x/sigma_y` and correlation rho ([LL23] Lemma 4.2, part 1).
+/// `Pr(|X| > |Y|)` for centred normals with `r = sigma_x/sigma_y` and correlation rho (\[LL23\] Lemma 4.2, part 1).
 ///
 /// The paper's `(atan((r-rho)/s) + atan((r+rho)/s))/pi`, `s = sqrt(1 - rho²)`, as one arctangent.
 pub fn lemma42_probability(r: f64, rho: f64) -> f64 {
@@ -188,7 +188,7 @@ pub fn lemma42_probability(r: f64, rho: f64) -> f64 {
     libm::atan2(2.0 * r * s, (1.0 - r) * (1.0 + r)) / PI
 }
 
-/// `E[|X| given |X| > |Y|]` ([LL23] Lemma 4.2, part 2), in a form without cancellation for small r or rho near 1.
+/// `E[|X| given |X| > |Y|]` (\[LL23\] Lemma 4.2, part 2), in a form without cancellation for small r or rho near 1.
 pub fn lemma42_expectation(r: f64, rho: f64, sigma_x: f64) -> f64 {
     // (r-rho)/s1 + (r+rho)/s2 with s1², s2² = 1 + r² ∓ 2 r rho equals 2 r T/((s1 + s2) s1 s2),
     // T = (1 + r² - 2 rho²) + s1 s2.
@@ -200,7 +200,7 @@ pub fn lemma42_expectation(r: f64, rho: f64, sigma_x: f64) -> f64 {
     sigma_x * FRAC_PI_2.sqrt() * 2.0 * r * t / (sum * product) / (PI * lemma42_probability(r, rho))
 }
 
-/// Tail of a sum of n half-normals ([LL23] Lemma 3.6): `Pr(sum >= threshold) <= probability`.
+/// Tail of a sum of n half-normals (\[LL23\] Lemma 3.6): `Pr(sum >= threshold) <= probability`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HalfNormalBound {
     /// The paper's `sqrt(2 n² ln 2 + 2 n t)`.

@@ -32,7 +32,7 @@ pub fn oporp_factor(p: u64, k: u64) -> f64 {
 }
 
 impl Sketch {
-    /// Variance of `x~·y~` ([LL23] Theorems 3.8 to 3.10): `s2(A+B) + k s2² + c(AB + g² + excess sum u_i² v_i²)`.
+    /// Variance of `x~·y~` (\[LL23\] Theorems 3.8 to 3.10): `s2(A+B) + k s2² + c(AB + g² + excess sum u_i² v_i²)`.
     ///
     /// `cross` is `sum u_i² v_i²`.
     pub fn inner_product(&self, a: f64, b: f64, g: f64, cross: f64) -> f64 {

@@ -1,6 +1,6 @@
 //! DP-OPORP: publish `x~ = OPORP(u) + n`, n Gaussian (the paper), discrete Laplace or discrete staircase (ours).
 //!
-//! [LL23] Algorithms 4 and 5; the staircase of [GV15]. Symbols: `u` private, p integers on the grid · `β` the most one
+//! \[LL23\] Algorithms 4 and 5; the staircase of \[GV15\]. Symbols: `u` private, p integers on the grid · `β` the most one
 //! attribute may move, `B` grid steps of it · `k` bins, `t` repetitions · `ε`, `δ`.
 //! Departures: values outside the public range are clipped; the noise is an integer; bins may have unequal sizes; with
 //! Laplace and staircase noise the bins may be clipped to a public `c` first.

@@ -1,7 +1,7 @@
 //! Lattice symbols: publish one of a few symbols a bin of OPORP, the cell of `J + n`.
 //!
-//! Ours, on [LL23] Algorithm 4. Symbols: `q` a bin's integer · `B` grid steps of β · `r` lattice points a β ·
-//! `J = sign(q) ⌈|q| r/B - 1/2⌉`, the nearest lattice point, ties toward 0 · `n` discrete staircase [GV15] for
+//! Ours, on \[LL23\] Algorithm 4. Symbols: `q` a bin's integer · `B` grid steps of β · `r` lattice points a β ·
+//! `J = sign(q) ⌈|q| r/B - 1/2⌉`, the nearest lattice point, ties toward 0 · `n` discrete staircase \[GV15\] for
 //! sensitivity r (for r = 1 two-sided geometric of ratio e^-ε) · `m` symbols, cells of `w` lattice points around 0, the
 //! first and the last unbounded · `t` repetitions of ε/t.
 //! `J` is not clamped before the noise: far from zero a symbol is nearly certain. Points so far out that their rounded

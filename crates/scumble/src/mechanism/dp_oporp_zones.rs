@@ -1,6 +1,6 @@
 //! Zones: publish, for each bin of OPORP, the zone it lies in, by randomized response over all zones.
 //!
-//! Ours, on [LL23] Algorithm 4. Symbols: `m` zones cut at public thresholds · `E = e^ε` · a zone stays with probability
+//! Ours, on \[LL23\] Algorithm 4. Symbols: `m` zones cut at public thresholds · `E = e^ε` · a zone stays with probability
 //! `E/(E+m-1)` and becomes any other with `1/(E+m-1)` · `t` repetitions of ε/t.
 //! A value on a threshold belongs to the zone nearer to zero; the thresholds `-0` and `0` cut out zero itself.
 //! Holds for: one attribute moving by ANY amount (so also for β as large as the range), still one bin an attribute. Not

@@ -1,6 +1,6 @@
 //! DP-RP with Gaussian noise: publish `x~ = (Wᵀu + G)/√k`, W Gaussian (or uniform, very sparse), G Gaussian.
 //!
-//! [LL23] Algorithm 1 with the noise of Theorem 3.1 (`dp-rp-g`), Theorem 3.4 (`dp-rp-g-analytic`) and Theorem 3.5
+//! \[LL23\] Algorithm 1 with the noise of Theorem 3.1 (`dp-rp-g`), Theorem 3.4 (`dp-rp-g-analytic`) and Theorem 3.5
 //! (`dp-rp-g-opt`). Symbols: `W` p x k public · `Δ₂ = β max_i ‖W_i‖₂/√k` realised · `σ` noise · `ε`, `δ`.
 //! Departures: W is fixed-point and its fraction is rounded away before the noise (less than one step a coordinate,
 //! counted in Δ₂); the noise is an integer; the sensitivity is always the realised one, and `dp-rp-g-analytic` adds

@@ -1,6 +1,6 @@
 //! DP-RP-G-OPT-B: publish `x~ = (Wᵀu + G)/√k`, W Rademacher, G optimal Gaussian noise; and the signs of it.
 //!
-//! [LL23] Algorithm 3, and the first paragraph of section 4 (`sign-dp-rp-g-opt-b`). Symbols: `W` p x k of ±1 ·
+//! \[LL23\] Algorithm 3, and the first paragraph of section 4 (`sign-dp-rp-g-opt-b`). Symbols: `W` p x k of ±1 ·
 //! `Δ₂ = β` exactly (every row of W has norm √k) · `σ*` of Theorem 3.5 · `ε`, `δ`.
 //! Departures: the noise is an integer. The sign of zero is minus: post-processing may choose.
 //! Holds for: attribute, l1, l2 (operator norm), record (clipped to a radius); for every W.

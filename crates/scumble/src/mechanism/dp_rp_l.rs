@@ -1,6 +1,6 @@
 //! DP-RP-L: publish `x~ = (Wᵀu + n)/√k`, n discrete Laplace.
 //!
-//! [LL23] Algorithm 2. Symbols: `W` p x k public · `Δ₁ = β max_i ‖W_i‖₁/√k` realised · `ε`.
+//! \[LL23\] Algorithm 2. Symbols: `W` p x k public · `Δ₁ = β max_i ‖W_i‖₁/√k` realised · `ε`.
 //! Departures: the sensitivity is realised, never the high-probability bound of Lemma 3.7 (which would make the
 //! guarantee approximate); the noise is an integer.
 //! Holds for: attribute, l1; pure.

@@ -1,6 +1,6 @@
 //! DP-SignOPORP: publish one bit a bin of OPORP, flipped by randomized response (RR, smooth) or by the ceil rule (ours).
 //!
-//! [LL23] Algorithm 8. Symbols: `x_j` bin sums, unscaled integers · `B` grid steps of β · `t` repetitions · `ε` ·
+//! \[LL23\] Algorithm 8. Symbols: `x_j` bin sums, unscaled integers · `B` grid steps of β · `t` repetitions · `ε` ·
 //! `L_j = ⌈|x_j|/B⌉`. Flips: RR `1/(1+e^{ε/t})`, smooth `1/(1+e^{L_j ε/t})`, ceil `e^{-(L-1)ε/t}/(1+e^{ε/t})`.
 //! Departures: flip probabilities are integers over 2^64, rounded toward more flips. `dp-signoporp-ceil` puts zero (and
 //! everything up to a public threshold b) on the minus side instead of tossing a fair coin, which keeps the difference

@@ -1,6 +1,6 @@
 //! DP-SignRP with flips that fade: publish the signs of `Wᵀu`, flipped with probability falling in the level `L_j`.
 //!
-//! [LL23] Algorithm 7 (`dp-signrp-rr-smooth`), and the ceil rule (`dp-signrp-ceil`, ours). Symbols: `x_j = Wᵀu`,
+//! \[LL23\] Algorithm 7 (`dp-signrp-rr-smooth`), and the ceil rule (`dp-signrp-ceil`, ours). Symbols: `x_j = Wᵀu`,
 //! unscaled integers · `B_j = B max_i |W_ij|` · `L_j = ⌈|x_j|/B_j⌉` · `ε' = ε/k`, or the k-fold optimal composition of
 //! Kairouz, Oh and Viswanath when δ is given (ceil only).
 //! Departures: the paper's Algorithm 7 compares scaled x with an unscaled threshold, which wastes the smoothness; here

@@ -1,6 +1,6 @@
 //! DP-SignRP-RR: publish the signs of `Wᵀu`, each flipped with probability `1/(1+e^{ε'})`.
 //!
-//! [LL23] Algorithm 6. Symbols: `W` p x k Gaussian, public, drawn independently of the data · `m` lower bound on every
+//! \[LL23\] Algorithm 6. Symbols: `W` p x k Gaussian, public, drawn independently of the data · `m` lower bound on every
 //! row's norm · `q` probability that one sign differs between a fixed pair of neighbours · `N₊` number of signs that
 //! may differ · `ε' = ε/N₊`.
 //! Departures: Lemma 4.3 (independence is the worst case) is false, so N₊ of Proposition 4.5 is not a proof. Mode `tight` uses

@@ -1,6 +1,6 @@
 //! iDP-SignRP: publish the signs of a projection, perturbing only those that a neighbour of THIS row could change.
 //!
-//! [LL23] Algorithms 9, 10, 11 and section 6.2. Symbols: `x_j` unscaled · `B_j = B max_i |W_ij|` · `A = {j : |x_j| ≤ B_j}` ·
+//! \[LL23\] Algorithms 9, 10, 11 and section 6.2. Symbols: `x_j` unscaled · `B_j = B max_i |W_ij|` · `A = {j : |x_j| ≤ B_j}` ·
 //! `|A|` shares the budget: ε' = ε/|A|, or σ* for Δ₂ = β √(|A|/k).
 //! NOT differential privacy: A depends on the data, so a neighbour has another set, and a bit outside A goes out
 //! unchanged with certainty. p=2, k=1, W=(1,1), β=1, u=(1,.5), u'=(0,.5): Pr[-1] is 0 for u and positive for u'.

@@ -4,8 +4,8 @@
 //! and checks a perturbation whose integers satisfy the promise. None of that touches data. [`Mechanism`] then runs
 //! them: quantise, project, perturb.
 //!
-//! [LL23]: Li and Li, "Differential Privacy with Random Projections and Sign Random Projections".
-//! [GV15]: Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy".
+//! \[LL23\]: Li and Li, "Differential Privacy with Random Projections and Sign Random Projections".
+//! \[GV15\]: Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy".
 
 mod classes;
 mod dp_oporp;
