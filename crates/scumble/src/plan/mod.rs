@@ -69,7 +69,7 @@ pub enum PlanError {
 }
 
 /// A smaller row is taken when it keeps this share of the best recall.
-const AS_GOOD: f64 = 0.98;
+const AS_GOOD: f64 = 0.99;
 
 /// The best choice by public numbers alone.
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
@@ -90,14 +90,8 @@ fn reliance(choice: &Choice) -> f64 {
 /// The result depends on the sample. Keep it as private as the sample is.
 pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
     let typical = Typical::from_sample(rows)?;
-    let mut choices = forecasts(request, &typical)?;
-    choices.sort_by(|a, b| b.forecast.recall.private.total_cmp(&a.forecast.recall.private));
-    choices.truncate(sample::TRIALS);
-    let trial = sample::Trial::new(rows)?;
-    for choice in &mut choices {
-        choice.measured = Some(trial.run(&choice.mechanism, choice.encoding)?);
-    }
-    Ok(ranked(choices, |choice| choice.measured.as_ref().map_or(0.0, |measured| measured.recall.private)))
+    let choices = forecasts(request, &typical)?;
+    Ok(ranked(sample::tried(choices, rows)?, sample::measured))
 }
 
 /// Builds and forecasts every candidate; clips are tried where they can pay.

@@ -1,6 +1,6 @@
 //! Recall on rows that the operator offers: released and searched as they would be.
 
-use super::PlanError;
+use super::{Choice, PlanError, ROWS, TOP};
 use crate::error::ParameterError;
 use crate::evaluate::Features;
 use crate::evaluate::retrieval::{precision_recall, true_neighbours};
@@ -8,15 +8,20 @@ use crate::mechanism::Mechanism;
 use crate::release::{Encoding, Release, ReleaseError, Releaser};
 use crate::search::{ExactQueries, Hit, Queries, search};
 use crate::vectors::Rows;
+use rayon::prelude::*;
 use serde::Serialize;
 
-/// How many of the most promising choices are tried.
-pub(super) const TRIALS: usize = 12;
+/// How many choices of a kind (mechanism, symbols, encoding) are tried, the most promising by forecast.
+const OF_A_KIND: usize = 6;
+/// How many stay after a first look.
+const FINALISTS: usize = 12;
+/// Times that a finalist is released and searched: one draw of the noise is worth a hundredth of recall.
+const DRAWS: usize = 2;
 
-/// Rows searched in a trial: enough for a ranking, few enough for seconds.
-const SEARCHED: usize = 5000;
+/// Rows searched in a first look, and in the final: as many as the forecast is for.
+const SEARCHED: [usize; 2] = [1500, ROWS as usize];
 /// Queries of a trial.
-const QUERIES: usize = 100;
+const QUERIES: usize = 150;
 
 /// What a trial found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -41,15 +46,40 @@ pub struct MeasuredRecall {
 }
 
 /// A sample with its true neighbours.
-pub(super) struct Trial<'a> {
+struct Trial<'a> {
     rows: Rows<'a>,
     queries: Rows<'a>,
     truth: Vec<Vec<u32>>,
     top: usize,
 }
 
+/// Releases and searches the most promising choices: all of them on few rows, then the best on many.
+pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Choice>, PlanError> {
+    choices.sort_by(|a, b| b.forecast.recall.private.total_cmp(&a.forecast.recall.private));
+    let mut kinds: Vec<_> = Vec::new();
+    choices.retain(|choice| {
+        let kind = (choice.mechanism.id(), choice.mechanism.parameters().symbols, choice.encoding);
+        kinds.push(kind);
+        kinds.iter().filter(|&&other| other == kind).count() <= OF_A_KIND
+    });
+    for (searched, draws) in [(SEARCHED[0], 1), (SEARCHED[1], DRAWS)] {
+        let trial = Trial::new(sample, searched)?;
+        choices.par_iter_mut().try_for_each(|choice| {
+            trial.run(&choice.mechanism, choice.encoding, draws).map(|m| choice.measured = Some(m))
+        })?;
+        choices.sort_by(|a, b| measured(b).total_cmp(&measured(a)));
+        choices.truncate(FINALISTS);
+    }
+    Ok(choices)
+}
+
+/// Recall between private rows that a trial found.
+pub(super) fn measured(choice: &Choice) -> f64 {
+    choice.measured.as_ref().map_or(0.0, |measured| measured.recall.private)
+}
+
 impl<'a> Trial<'a> {
-    pub fn new(sample: Rows<'a>) -> Result<Self, PlanError> {
+    fn new(sample: Rows<'a>, searched: usize) -> Result<Self, PlanError> {
         let n = sample.len();
         if n < 20 {
             let message = format!("--sample needs at least 20 rows to search in, got {n}");
@@ -57,26 +87,31 @@ impl<'a> Trial<'a> {
         }
         let asked = QUERIES.min(n / 10);
         let queries = sample.slice(n - asked, asked);
-        let rows = sample.slice(0, (n - asked).min(SEARCHED));
-        let top = 50.min(rows.len() / 20).max(1);
+        let rows = sample.slice(0, (n - asked).min(searched));
+        // A first look is as hard as the final: the same share of the rows, as far as a handful of neighbours tells.
+        let largest = ((n - asked) as f64).min(ROWS);
+        let top =
+            ((rows.len() as f64 * TOP / largest).round() as usize).clamp(10, TOP as usize).min(rows.len().div_ceil(20));
         let truth = true_neighbours(&Features::from_rows(&rows), &Features::from_rows(&queries), top)?;
         Ok(Self { rows, queries, truth, top })
     }
 
-    pub fn run(&self, mechanism: &Mechanism, encoding: Encoding) -> Result<Measured, PlanError> {
-        let releaser = Releaser::new(mechanism.clone(), Some(encoding))?;
-        let release = |rows| Release::from_rows(&releaser, rows).map_err(fault);
-        let (database, queries) = (release(self.rows)?, release(self.queries)?);
-        let exact = ExactQueries::project(mechanism, self.queries)?;
-        let recall = |queries| -> Result<f64, PlanError> {
-            let found = search(&database, queries, self.top, None)?;
-            let rankings: Vec<Vec<u32>> = found.iter().map(|hits| hits.iter().map(row).collect()).collect();
-            Ok(precision_recall(&rankings, &self.truth, &[self.top])[0].recall)
-        };
-        let recall = MeasuredRecall {
-            private: recall(Queries::Released(&queries))?,
-            exact_query: recall(Queries::Exact(&exact))?,
-        };
+    fn run(&self, mechanism: &Mechanism, encoding: Encoding, draws: usize) -> Result<Measured, PlanError> {
+        let (mut private, mut exact_query) = (0.0, 0.0);
+        for _ in 0..draws {
+            let releaser = Releaser::new(mechanism.clone(), Some(encoding))?;
+            let release = |rows| Release::from_rows(&releaser, rows).map_err(fault);
+            let (database, queries) = (release(self.rows)?, release(self.queries)?);
+            let exact = ExactQueries::project(mechanism, self.queries)?;
+            let recall = |queries| -> Result<f64, PlanError> {
+                let found = search(&database, queries, self.top, None)?;
+                let rankings: Vec<Vec<u32>> = found.iter().map(|hits| hits.iter().map(row).collect()).collect();
+                Ok(precision_recall(&rankings, &self.truth, &[self.top])[0].recall)
+            };
+            private += recall(Queries::Released(&queries))? / draws as f64;
+            exact_query += recall(Queries::Exact(&exact))? / draws as f64;
+        }
+        let recall = MeasuredRecall { private, exact_query };
         Ok(Measured { rows: self.rows.len(), queries: self.queries.len(), top: self.top, recall })
     }
 }

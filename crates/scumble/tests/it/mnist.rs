@@ -1,12 +1,12 @@
 //! Recall on MNIST against the table of the specification (section 9): 20,000 rows, 100 queries, beta = 1, k = 256.
 
-use crate::support::shared;
+use crate::support::{released, shared};
 use scumble::evaluate::Features;
 use scumble::evaluate::retrieval::true_neighbours;
 use scumble::io::{ReadOptions, read_all};
 use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
 use scumble::projection::Seed;
-use scumble::release::{Encoding, Release, Releaser};
+use scumble::release::Encoding;
 use scumble::search::{ExactQueries, Metric, Queries, search};
 use scumble::vectors::{Layout, Range, Rows, Scalars};
 use std::collections::HashSet;
@@ -57,8 +57,11 @@ impl Mnist {
         adjust: impl Fn(&mut Parameters),
     ) -> (f64, f64) {
         // One projection moves the recall by about .03: two are averaged.
-        let each = [1, 2].map(|seed| self.recall_of(Seed([seed; 32]), id, epsilon, encoding, &adjust));
-        (each.iter().map(|r| r.0).sum::<f64>() / 2.0, each.iter().map(|r| r.1).sum::<f64>() / 2.0)
+        // Two projections differ by 0.02 in recall where noise rules.
+        let seeds = if epsilon <= 1.0 { 1..=8 } else { 1..=2 };
+        let each: Vec<_> = seeds.map(|seed| self.recall_of(Seed([seed; 32]), id, epsilon, encoding, &adjust)).collect();
+        let mean = |part: fn(&(f64, f64)) -> f64| each.iter().map(part).sum::<f64>() / each.len() as f64;
+        (mean(|recall| recall.0), mean(|recall| recall.1))
     }
 
     fn recall_of(
@@ -74,9 +77,9 @@ impl Mnist {
             parameters.delta = Some(1e-6);
         }
         adjust(&mut parameters);
-        let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), encoding).unwrap();
-        let release = Release::from_rows(&releaser, self.rows()).unwrap();
-        let private = Release::from_rows(&releaser, self.queries()).unwrap();
+        let mechanism = Mechanism::new(parameters).unwrap();
+        let release = released(&mechanism, encoding, 1, self.rows());
+        let private = released(&mechanism, encoding, 2, self.queries());
         let exact = ExactQueries::project(release.mechanism(), self.queries()).unwrap();
         let score = |queries: Queries<'_>, metric: Option<Metric>| {
             let found = search(&release, queries, 50, metric).unwrap();

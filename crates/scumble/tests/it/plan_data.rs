@@ -1,9 +1,9 @@
-//! `plan` against the menu on real data: what it chooses from public numbers must be about as good as the best choice.
+//! `plan` against the menu on real data: what it chooses on a public sample must be as good as the best.
 
 use crate::symbols_data::{data, recall, truth};
 use scumble::io::Batch;
 use scumble::mechanism::{MechanismId, Parameters};
-use scumble::plan::{Request, plan};
+use scumble::plan::{Request, plan, plan_with_sample};
 use scumble::projection::Seed;
 use scumble::release::Encoding;
 use scumble::vectors::{Range, Rows};
@@ -41,14 +41,15 @@ fn sets() -> Vec<Set> {
 }
 
 impl Set {
-    /// Up to 6,000 rows to search in, 100 to ask with.
-    fn split(&self) -> (Rows<'_>, Rows<'_>) {
+    /// Up to 6,000 rows to search in, 200 to ask with, and others that a publisher would show: a public sample.
+    fn split(&self) -> (Rows<'_>, Rows<'_>, Rows<'_>) {
         let all = self.rows.rows();
         let queries = match &self.queries {
-            Some(batch) => batch.rows().slice(0, 100),
-            None => all.slice(all.len() - 100, 100),
+            Some(batch) => batch.rows().slice(0, 200),
+            None => all.slice(all.len() - 200, 200),
         };
-        (all.slice(0, all.len().min(6000)), queries)
+        let half = all.len() / 2;
+        (all.slice(0, half.min(6000)), queries, all.slice(half, (half - 200).min(6000)))
     }
 
     fn parameters(&self, mechanism: MechanismId, k: usize, symbols: Option<u8>, epsilon: f64) -> Parameters {
@@ -58,42 +59,47 @@ impl Set {
         parameters
     }
 
-    /// Compares what `plan` chooses with the best of the menu; the epsilons at which it is further behind than `slack`.
-    fn behind(&self, bytes: Option<usize>, menu: &[Entry], epsilons: &[f64], slack: f64) -> Vec<(&'static str, f64)> {
-        let (rows, queries) = self.split();
+    /// Compares what `plan` chooses with the best of the menu; the choices that are further behind than `slack` when a
+    /// public sample was shown, and than a quarter when only numbers were.
+    fn behind(&self, bytes: Option<usize>, menu: &[Entry], epsilons: &[f64], slack: f64) -> Vec<String> {
+        let (rows, queries, sample) = self.split();
         let truth = truth(rows, queries);
-        let falls_behind = |&epsilon: &f64| {
-            let parameters = self.parameters(MechanismId::DpSignoporpCeil, 8, None, epsilon);
-            let request = Request { parameters, mechanism: None, k: None, encoding: None, bytes };
-            let best = plan(&request).unwrap().best;
-            let chosen = recall(best.mechanism.parameters(), Some(best.encoding), rows, queries, &truth);
-            let (mut most, mut which) = (0.0, String::new());
+        let mut behind = Vec::new();
+        for &epsilon in epsilons {
+            let mut most = (0.0, String::new());
             for &(id, k, symbols, encoding) in menu {
                 let parameters = self.parameters(id, k.min(rows.dim()), symbols, epsilon);
                 let found = recall(&parameters, encoding, rows, queries, &truth);
-                if found > most {
-                    (most, which) = (found, format!("{id} k={} {symbols:?}", parameters.k));
+                if found > most.0 {
+                    most = (found, format!("{id} k={} {symbols:?}", parameters.k));
                 }
             }
-            let Parameters { mechanism, k, symbols, sketch_clip, .. } = best.mechanism.parameters();
-            println!(
-                "{} epsilon {epsilon}: auto {mechanism} k={k} {symbols:?} clip {sketch_clip:?} {} {chosen:.3} (forecast \
-                 {:.3}); best of the menu {which} {most:.3}",
-                self.name, best.encoding, best.forecast.recall.private
-            );
-            // A hundredth of recall is what 100 queries cannot tell apart.
-            chosen < (1.0 - slack) * most - 0.01
-        };
-        epsilons.iter().copied().filter(falls_behind).map(|epsilon| (self.name, epsilon)).collect()
+            println!("{} epsilon {epsilon}: best of the menu {:.3} {}", self.name, most.0, most.1);
+            let parameters = self.parameters(MechanismId::DpSignoporpCeil, 8, None, epsilon);
+            let request = Request { parameters, mechanism: None, k: None, encoding: None, bytes };
+            let (numbers, shown) = (plan(&request).unwrap().best, plan_with_sample(&request, sample).unwrap().best);
+            for (by, choice, slack) in [("numbers", numbers, 0.25), ("sample", shown, slack)] {
+                let chosen = recall(choice.mechanism.parameters(), Some(choice.encoding), rows, queries, &truth);
+                let Parameters { mechanism, k, symbols, sketch_clip, .. } = choice.mechanism.parameters();
+                let line =
+                    format!("by {by} {chosen:.3} {mechanism} k={k} {symbols:?} {sketch_clip:?} {}", choice.encoding);
+                println!("    {line}");
+                // A hundredth of recall is what 200 queries cannot tell apart.
+                if chosen < (1.0 - slack) * most.0 - 0.01 {
+                    behind.push(format!("{} epsilon {epsilon}: {line}; menu {:.3} {}", self.name, most.0, most.1));
+                }
+            }
+        }
+        behind
     }
 }
 
 /// Mechanism, k, symbols, encoding.
 type Entry = (MechanismId, usize, Option<u8>, Option<Encoding>);
 
-/// 256 bits a row; menu: the splits of section 4b. Most cells are within 3%; the goal is all of them.
+/// 256 bits a row; menu: the splits of section 4b.
 #[test]
-fn auto_keeps_three_quarters_of_the_best_split_of_256_bits() {
+fn auto_is_within_three_percent_of_the_best_split_of_256_bits() {
     use MechanismId::*;
     let menu = [
         (DpSignoporpCeil, 256, None, None),
@@ -105,18 +111,18 @@ fn auto_keeps_three_quarters_of_the_best_split_of_256_bits() {
         (DpOporpStaircase, 64, None, Some(Encoding::B4)),
     ];
     let behind: Vec<_> =
-        sets().iter().flat_map(|set| set.behind(Some(32), &menu, &[1.0, 2.0, 3.0, 5.0], 0.25)).collect();
-    assert!(behind.is_empty(), "auto is behind the menu on {behind:?}");
+        sets().iter().flat_map(|set| set.behind(Some(32), &menu, &[1.0, 2.0, 3.0, 5.0], 0.03)).collect();
+    assert!(behind.is_empty(), "auto is behind the menu:\n{}", behind.join("\n"));
 }
 
 /// Any size; menu: bits, symbols and values over a ladder of k.
 #[test]
-fn auto_keeps_three_quarters_of_the_best_of_any_size() {
+fn auto_is_within_five_percent_of_the_best_of_any_size() {
     use MechanismId::*;
     let forms =
         [(DpSignoporpCeil, None), (DpOporpLattice, Some(16)), (DpOporpZones, Some(3)), (DpOporpStaircase, None)];
     let menu: Vec<Entry> =
         [32, 64, 128, 512].into_iter().flat_map(|k| forms.map(|(id, symbols)| (id, k, symbols, None))).collect();
-    let behind: Vec<_> = sets().iter().flat_map(|set| set.behind(None, &menu, &[1.0, 2.0, 5.0, 10.0], 0.25)).collect();
-    assert!(behind.is_empty(), "auto is behind the menu on {behind:?}");
+    let behind: Vec<_> = sets().iter().flat_map(|set| set.behind(None, &menu, &[1.0, 2.0, 5.0, 10.0], 0.05)).collect();
+    assert!(behind.is_empty(), "auto is behind the menu:\n{}", behind.join("\n"));
 }

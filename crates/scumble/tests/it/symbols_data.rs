@@ -1,5 +1,6 @@
 //! What few symbols keep of real data, beside the paper's sign mechanism. Left out, aloud, without the data.
 
+use crate::support::released;
 use scumble::evaluate::Features;
 use scumble::evaluate::retrieval::{precision_recall, true_neighbours};
 use scumble::io::{Batch, ReadOptions, read_all};
@@ -34,9 +35,8 @@ pub fn recall(
     queries: Rows<'_>,
     truth: &[Vec<u32>],
 ) -> f64 {
-    let releaser = Releaser::new(Mechanism::new(parameters.clone()).unwrap(), encoding).unwrap();
-    let release = Release::from_rows(&releaser, rows).unwrap();
-    let asked = Release::from_rows(&releaser, queries).unwrap();
+    let mechanism = Mechanism::new(parameters.clone()).unwrap();
+    let (release, asked) = (released(&mechanism, encoding, 1, rows), released(&mechanism, encoding, 2, queries));
     let found = search(&release, Queries::Released(&asked), TOP, None).unwrap();
     let rankings: Vec<Vec<u32>> = found.iter().map(|hits| hits.iter().map(|hit| hit.row as u32).collect()).collect();
     precision_recall(&rankings, truth, &[TOP])[0].recall
