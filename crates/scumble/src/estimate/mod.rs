@@ -155,10 +155,42 @@ pub fn inner_product(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateE
 }
 
 fn inner_product_variance(la: &Law, lb: &Law, x: &[f64], y: &[f64], g: f64) -> f64 {
-    let (a, b) = (la.squared_norm(x).max(0.0), lb.squared_norm(y).max(0.0));
+    let (a, b) = (la.squared_norm(x), lb.squared_norm(y));
+    // Norms lost in noise can come out negative: cut off together, which overstates less than one by one.
+    let noise = (lb.s2 * a + la.s2 * b).max(0.0) + la.k * la.s2 * lb.s2;
     // g^2 overstates (u.v)^2 by the variance itself, so the noise part is taken off first.
-    let noise = lb.s2 * a + la.s2 * b + la.k * la.s2 * lb.s2;
-    noise + la.c * (a * b + (g * g - noise).max(0.0))
+    noise + la.c * (a.max(0.0) * b.max(0.0) + (g * g - noise).max(0.0))
+}
+
+/// `u.v / |u|` of a row of unit `record` and a query that its owner keeps exact, projected by `ExactQueries`: for unit
+/// rows the inner product itself. The norm of a row is not in such a release.
+pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate, EstimateError> {
+    let mechanism = a.release.mechanism();
+    let Perturbation::Cap(cap) = mechanism.perturbation() else {
+        return Err(EstimateError::NotIdentifiable(format!(
+            "{} has no estimate against an exact query; privcube and signcap have",
+            mechanism.id()
+        )));
+    };
+    if query.len() != a.release.k() {
+        return Err(crate::error::ParameterError::invalid(format!(
+            "the query has {} projected values, the release {}",
+            query.len(),
+            a.release.k()
+        ))
+        .into());
+    }
+    let query: Vec<f64> = query.iter().map(|&q| q.into()).collect();
+    let (score, squared_norm) = (dot(&a.values(), &query), dot(&query, &query));
+    let Some(interval) = cap.gain().interval(score, squared_norm, 0.05) else {
+        return Err(EstimateError::NotIdentifiable(
+            "at this epsilon more than one row in 20 is released as a vertex that tells nothing, and no one knows which: \
+             a single value has no interval; use it for ranking (search) and for training only"
+                .into(),
+        ));
+    };
+    let (value, variance) = cap.gain().inner_product(score, squared_norm);
+    Ok(Estimate { value, variance, interval })
 }
 
 /// `|u|^2`.

@@ -58,8 +58,8 @@ impl Gain {
         }
         let variance = squared_norm * (self.along.max(self.across) / (self.mean * self.mean) + 1.0 / self.k);
         let half = two_sided_quantile(left) * variance.sqrt();
-        let (value, most) = (score / self.mean, squared_norm.sqrt());
-        Some(((value - half).clamp(-most, most), (value + half).clamp(-most, most)))
+        let value = score / self.mean; // not cut at |q|: the projection may have shortened the query
+        Some((value - half, value + half))
     }
 }
 

@@ -78,8 +78,8 @@ impl Mnist {
         }
         adjust(&mut parameters);
         let mechanism = Mechanism::new(parameters).unwrap();
-        let release = released(&mechanism, encoding, 1, self.rows());
-        let private = released(&mechanism, encoding, 2, self.queries());
+        let release = released(&mechanism, encoding, 2 * seed.0[0], self.rows());
+        let private = released(&mechanism, encoding, 2 * seed.0[0] + 1, self.queries());
         let exact = ExactQueries::project(release.mechanism(), self.queries()).unwrap();
         let score = |queries: Queries<'_>, metric: Option<Metric>| {
             let found = search(&release, queries, 50, metric).unwrap();

@@ -1,6 +1,7 @@
 //! Unit `record` through the product: privcube, signcap and their baselines, on small cases and on real embeddings.
 
 use num_rational::BigRational;
+use scumble::estimate::{RowRef, inner_product_with_query};
 use scumble::evaluate::{Features, retrieval::true_neighbours};
 use scumble::exact::rational;
 use scumble::io::{self, ReadOptions};
@@ -136,6 +137,43 @@ fn every_bit_leans_to_its_record_and_none_stands_still() {
             let agree = values.chunks_exact(k).filter(|y| (y[i] > 0.0) == (*q > 0.0)).count();
             // Mean at least .6 n at epsilon 4; 6 standard deviations are 190.
             assert!((2200..3900).contains(&agree), "{id} bit {i}: {agree}");
+        }
+    }
+}
+
+#[test]
+fn intervals_against_an_exact_query_hold() {
+    let (dim, k, n) = (192, 64, 1500);
+    // Unit rows that a public generator fixes; the query of row i is row i plus half of row i+1.
+    let mut state = 1u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f32 / (1u64 << 31) as f32 - 0.5
+    };
+    let mut rows: Vec<Vec<f32>> = (0..=n).map(|_| (0..dim).map(|_| uniform() + uniform()).collect()).collect();
+    for row in &mut rows {
+        let norm = row.iter().map(|v| v * v).sum::<f32>().sqrt();
+        row.iter_mut().for_each(|v| *v /= norm);
+    }
+    let asked: Vec<Vec<f32>> =
+        rows.windows(2).map(|pair| pair[0].iter().zip(&pair[1]).map(|(a, b)| 0.7 * (a + 0.5 * b)).collect()).collect();
+    let (flat, flat_asked) = (rows[..n].concat(), asked.concat());
+    let queries = Rows::dense(Scalars::F32(&flat_asked), dim);
+    for id in [MechanismId::Privcube, MechanismId::Signcap] {
+        for (epsilon, told) in [(5.0, false), (28.0, true)] {
+            let releaser = Releaser::new(Mechanism::new(parameters(id, dim, k, epsilon)).unwrap(), None).unwrap();
+            let releaser = releaser.keyed(NoiseKey::from_bytes([3; 32]));
+            let release = Release::from_rows(&releaser, Rows::dense(Scalars::F32(&flat), dim)).unwrap();
+            let exact = ExactQueries::project(release.mechanism(), queries).unwrap();
+            let held = (0..n).filter(|&i| {
+                let estimate = inner_product_with_query(RowRef::new(&release, i).unwrap(), exact.row(i));
+                assert_eq!(estimate.is_ok(), told, "{id} {epsilon}");
+                let truth: f32 = rows[i].iter().zip(&asked[i]).map(|(a, b)| a * b).sum();
+                estimate.is_ok_and(|e| (e.interval.0..=e.interval.1).contains(&f64::from(truth)))
+            });
+            let held = held.count();
+            println!("{id} {epsilon}: {held} of {n} held");
+            assert!(!told || held * 100 >= 95 * n, "{id}: {held} of {n}");
         }
     }
 }
