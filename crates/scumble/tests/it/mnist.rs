@@ -22,15 +22,16 @@ struct Mnist {
 
 impl Mnist {
     fn load() -> Option<Self> {
-        let read = |name: &str, rows: usize| -> Option<Vec<f32>> {
+        let read = |name: &str, rows: usize, every: usize| -> Option<Vec<f32>> {
             let batch = read_all(&shared(name)?, &ReadOptions::default()).unwrap();
             let Layout::Dense { values: Scalars::U8(bytes), .. } = batch.rows().layout() else {
                 panic!("IDX gives u8")
             };
-            Some(bytes[..rows * P].iter().map(|&b| f32::from(b) / 255.0).collect())
+            let images = bytes.chunks_exact(P).step_by(every).take(rows);
+            Some(images.flatten().map(|&b| f32::from(b) / 255.0).collect())
         };
-        let mut pixels = read("mnist/train-images-idx3-ubyte.gz", ROWS)?;
-        pixels.extend(read("mnist/t10k-images-idx3-ubyte.gz", QUERIES)?);
+        let mut pixels = read("mnist/train-images-idx3-ubyte.gz", ROWS, 1)?;
+        pixels.extend(read("mnist/t10k-images-idx3-ubyte.gz", QUERIES, 100)?);
         let (rows, queries) = pixels.split_at(ROWS * P);
         let features = |values: &[f32]| Features::dense(values.to_vec(), P);
         let truth = true_neighbours(&features(rows), &features(queries), 50).unwrap();
