@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use scumble::io::{ReadErrorKind, ReleasedFile, read_release};
 use scumble::release::Certificate;
 use serde::Serialize;
+use std::fs::File;
 use std::path::PathBuf;
 
 /// Check a release: hashes, row count, and the noise derived again from the claim
@@ -34,7 +35,8 @@ impl Verify {
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let checks = match read_release(&self.file) {
             Ok(file) => checks(&file),
-            Err(error) if matches!(error.kind, ReadErrorKind::Io(_) | ReadErrorKind::UnknownFormat) => {
+            // A file that cannot be opened was not checked; one that opens and does not read has failed.
+            Err(error) if error.kind == ReadErrorKind::UnknownFormat || File::open(&self.file).is_err() => {
                 return Err(error.into());
             }
             Err(error) => vec![Check { name: "file", passed: false, detail: error.to_string() }],
