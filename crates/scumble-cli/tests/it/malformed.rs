@@ -80,6 +80,7 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
         ("nan.csv", format!("{head}1,2,3,nan\n").into(), "row 0, column 3"),
         ("latin1.csv", b"a,b\n1,\xff\n".to_vec(), "UTF-8"),
         ("twice.csv", b"id,a,b\n7,1,2\n8,1,2\n7,1,2\n".to_vec(), "row 2, column id: id is the same as that of row 0"),
+        ("columns.csv", b"id,id,a\n1,2,3\n".to_vec(), "several columns `id`"),
         ("order.svm", b"1 3:1 2:1\n".to_vec(), "increasing"),
         ("repeat.svm", b"1 2:1 2:1\n".to_vec(), "increasing"),
         ("zero.svm", b"1 0:1 2:1\n".to_vec(), "index 0"),
