@@ -1,6 +1,7 @@
 //! The command line of scumble. One module a verb; what verbs share is beside them, once.
 
 mod exit;
+mod keys;
 mod options;
 mod pipeline;
 mod print;
@@ -39,6 +40,7 @@ enum Verb {
     Search(verbs::search::Search),
     Evaluate(verbs::evaluate::Evaluate),
     Reproduce(verbs::reproduce::Reproduce),
+    Keygen(verbs::keygen::Keygen),
     Completions(verbs::completions::Completions),
 }
 
@@ -71,6 +73,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Verb::Search(search) => search.run(&global),
         Verb::Evaluate(evaluate) => evaluate.run(&global),
         Verb::Reproduce(reproduce) => reproduce.run(&global),
+        Verb::Keygen(keygen) => keygen.run(&global),
         Verb::Completions(completions) => completions.run(Cli::command()),
     }
 }

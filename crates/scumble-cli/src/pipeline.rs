@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
 use scumble::io::{Batch, Column, IdCheck, ReleaseWriter, ReleasedBlock, Source};
-use scumble::release::{Certificate, Content, ReleaseError, Releaser};
+use scumble::release::{Certificate, ReleaseError, Releaser, SigningKey};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -27,15 +27,17 @@ pub fn release(
     releaser: &Releaser,
     out: &Path,
     with_labels: bool,
+    sign: Option<&SigningKey>,
 ) -> Result<Certificate, Failure> {
     let writer = ReleaseWriter::create(out, releaser.encoder().k(), releaser.encoder().encoding())?;
     let writer = stream(input, source, releaser, writer, with_labels)?;
-    let mut certificate = None;
-    writer.finish(|hashes| {
-        let content = Content { sketch: hashes.sketch, ids: hashes.ids, labels: hashes.labels };
-        certificate.insert(releaser.certificate(hashes.rows, content)).to_json()
-    })?;
-    Ok(certificate.expect("made when the output was finished"))
+    let hashes = writer.hashes();
+    let mut certificate = releaser.certificate(hashes.rows, hashes.into());
+    if let Some(key) = sign {
+        certificate = certificate.signed(key);
+    }
+    writer.finish(|_| certificate.to_json())?;
+    Ok(certificate)
 }
 
 /// Gives the writer back unfinished: on a failure it is dropped, and with it everything that was written.

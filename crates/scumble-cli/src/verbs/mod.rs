@@ -5,6 +5,7 @@ pub mod completions;
 pub mod demo;
 pub mod evaluate;
 pub mod inspect;
+pub mod keygen;
 pub mod plan;
 pub mod release;
 pub mod reproduce;

@@ -3,8 +3,8 @@
 use super::plan::choose;
 use crate::exit::{Exit, Failure};
 use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions};
-use crate::pipeline;
 use crate::print::{self, Facts, Paint, grouped, note, number, warn};
+use crate::{keys, pipeline};
 use clap::{Args, ValueHint};
 use scumble::io::open;
 use scumble::release::Certificate;
@@ -34,6 +34,9 @@ pub struct Release {
     reading: InputOptions,
     #[command(flatten)]
     mechanism: MechanismOptions,
+    /// Sign the certificate with this key (scumble keygen)
+    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Trust")]
+    sign: Option<PathBuf>,
 }
 
 impl Release {
@@ -41,11 +44,12 @@ impl Release {
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let (input, out) = (self.input.as_path(), self.output.out.as_path());
         check_places(input, out)?;
+        let key = self.sign.as_deref().map(keys::signing_key).transpose()?;
         let source = open(input, &self.reading.read_options(self.dim))?;
         let releaser = choose(&self.mechanism.request(source.dim())?)?;
         releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
         let with_labels = self.reading.label.is_some();
-        let certificate = pipeline::release(input, source, &releaser, out, with_labels)?;
+        let certificate = pipeline::release(input, source, &releaser, out, with_labels, key.as_ref())?;
         self.report(global, &certificate)?;
         Ok(Exit::Done)
     }

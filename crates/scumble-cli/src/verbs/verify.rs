@@ -1,25 +1,29 @@
 //! `scumble verify`: is this file what its certificate says, and does the certificate promise no more than its numbers?
 
 use crate::exit::{Exit, Failure};
+use crate::keys;
 use crate::options::Global;
 use crate::print::{self, Paint, grouped, number};
 use clap::{Args, ValueHint};
-use scumble::io::{ReadErrorKind, ReleasedFile, read_release};
-use scumble::release::Certificate;
+use scumble::io::{Format, ReadErrorKind, ReleasedFile, Seal, check_seal, read_release};
+use scumble::release::{Certificate, PublicKey, Signature};
 use serde::Serialize;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Check a release: hashes, row count, and the noise derived again from the claim
+/// Check a release: hashes, row count, signature, and the noise derived again from the claim
 ///
-/// Needs nothing but the file. Derives every number of the certificate again from its parameters, checks the privacy
+/// Needs nothing but the file; with --key also the signer's public key, which must come from elsewhere. Derives every number of the certificate again from its parameters, checks the privacy
 /// inequality of the integers that ran in exact arithmetic, and compares the data with its hashes.
 #[derive(Args)]
-#[command(after_help = "Example: scumble verify private.parquet")]
+#[command(after_help = "Example: scumble verify private.parquet --key release.key.pub")]
 pub struct Verify {
     /// A release: .parquet, .npy with its certificate beside it, or a folder of Parquet files
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     file: PathBuf,
+    /// The signer's public key (scumble keygen): the release must be signed with it
+    #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath)]
+    key: Option<PathBuf>,
 }
 
 /// One check and how it came out.
@@ -33,8 +37,9 @@ struct Check {
 impl Verify {
     /// Checks everything, prints every check; exit status 1 if one failed.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        let key = self.key.as_deref().map(keys::public_key).transpose()?;
         let checks = match read_release(&self.file) {
-            Ok(file) => checks(&file),
+            Ok(file) => checks(&self.file, &file, key)?,
             // A file that cannot be opened was not checked; one that opens and does not read has failed.
             Err(error) if error.kind == ReadErrorKind::UnknownFormat || File::open(&self.file).is_err() => {
                 return Err(error.into());
@@ -70,10 +75,10 @@ fn text(checks: &[Check]) -> String {
 }
 
 /// Every check, in the order in which each rests on those before it.
-fn checks(file: &ReleasedFile) -> Vec<Check> {
+fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<Vec<Check>, Failure> {
     let (certificate, mechanism) = match Certificate::parse(&file.certificate) {
         Ok(parsed) => parsed,
-        Err(error) => return vec![Check { name: "certificate", passed: false, detail: error.to_string() }],
+        Err(error) => return Ok(vec![Check { name: "certificate", passed: false, detail: error.to_string() }]),
     };
     let guarantee = &certificate.guarantee;
     let noise = match (guarantee.epsilon, guarantee.checked_epsilon) {
@@ -100,7 +105,7 @@ fn checks(file: &ReleasedFile) -> Vec<Check> {
         },
     };
     let content = &certificate.content;
-    vec![
+    let mut checks = vec![
         Check {
             name: "certificate",
             passed: true,
@@ -123,5 +128,34 @@ fn checks(file: &ReleasedFile) -> Vec<Check> {
         hash("sketches", Some(&content.sketch), Some(&file.hashes.sketch)),
         hash("ids", content.ids.as_ref(), file.hashes.ids.as_ref()),
         hash("labels", content.labels.as_ref(), file.hashes.labels.as_ref()),
-    ]
+        signature(certificate.signature.as_ref(), key),
+    ];
+    if Format::detect(path) == Some(Format::Parquet) && !path.is_dir() {
+        checks.push(frame(check_seal(path)?));
+    }
+    Ok(checks)
+}
+
+/// Reading the certificate has already checked a signature against the key that it names; here it is asked whose.
+fn signature(signature: Option<&Signature>, key: Option<PublicKey>) -> Check {
+    let (passed, detail) = match (signature, key) {
+        (None, None) => (true, "none: anyone could have written this certificate".into()),
+        (None, Some(_)) => (false, "missing; the release must be signed with the given key".into()),
+        (Some(signature), None) => (true, format!("by {}, whoever that is: give --key to check", signature.public_key)),
+        (Some(signature), Some(key)) if signature.public_key == key.to_hex() => {
+            (true, format!("by the given key, {}", signature.public_key))
+        }
+        (Some(signature), Some(key)) => (false, format!("by {}, not by {}", signature.public_key, key.to_hex())),
+    };
+    Check { name: "signature", passed, detail }
+}
+
+/// The bytes of a Parquet file that carry no content.
+fn frame(seal: Seal) -> Check {
+    let detail = match seal {
+        Seal::Intact => "every byte is as it was written",
+        Seal::Broken => "a byte was changed, or another program wrote the file again",
+        Seal::Missing => "no digest of the whole file: another program wrote it again",
+    };
+    Check { name: "file", passed: seal == Seal::Intact, detail: detail.into() }
 }

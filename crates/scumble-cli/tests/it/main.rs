@@ -3,6 +3,7 @@
 mod malformed;
 mod mechanisms;
 mod memory;
+mod signatures;
 mod snapshots;
 mod support;
 mod trust;

@@ -6,7 +6,7 @@
 
 use super::error::WriteError;
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
@@ -102,6 +102,12 @@ pub(crate) fn publish(files: Vec<Pending>) -> Result<(), WriteError> {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
     Ok(())
+}
+
+impl Read for Pending {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.file.read(bytes)
+    }
 }
 
 impl Write for Pending {

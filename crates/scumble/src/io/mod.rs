@@ -25,6 +25,7 @@ pub(crate) mod npy;
 mod parquet;
 mod record_batch;
 mod released;
+mod seal;
 mod writer;
 
 pub use batch::Batch;
@@ -33,6 +34,7 @@ pub use error::{ReadError, ReadErrorKind, WriteError};
 pub use hashes::{ContentHasher, ContentHashes};
 pub use record_batch::from_arrow;
 pub use released::{ReleasedFile, read_certificate, read_release};
+pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, sketch_array};
 
 use std::path::Path;

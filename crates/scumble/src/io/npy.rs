@@ -1,7 +1,7 @@
 //! The `.npy` format of numpy, versions 1 to 3: arrays of numbers in, arrays of numbers and strings out.
 
 use super::array::{self, Array, Body, Element};
-use super::column::Column;
+use super::column::{Column, Kind};
 use super::error::{ReadError, ReadErrorKind};
 use std::io::Read;
 use std::path::Path;
@@ -82,6 +82,23 @@ pub(super) fn read_column(path: &Path) -> Result<Column, ReadError> {
         return Ok(Column::Text(vec![String::new(); rows.min(1 << 32) as usize]));
     }
     all.chunks_exact(header.size).enumerate().map(text).collect::<Result<_, _>>().map(Column::Text)
+}
+
+/// True if the file begins with the header that we write for such an array. What follows it is hashed, so nothing of the
+/// file can change unnoticed.
+pub(super) fn is_ours(path: &Path, descr: &str, shape: &[u64]) -> bool {
+    let mut start = [0; HEADER_BYTES];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == header(descr, shape)
+}
+
+/// The type of a column as we write it: strings have the width of the longest.
+pub(super) fn column_descr(kind: Kind, longest: usize) -> String {
+    match kind {
+        Kind::Int => "<i8".to_owned(),
+        Kind::Float => "<f8".to_owned(),
+        Kind::Text => format!("<U{longest}"),
+    }
 }
 
 fn read_header(path: &Path, stream: &mut dyn Read) -> Result<Header, ReadError> {

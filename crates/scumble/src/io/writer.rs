@@ -1,7 +1,7 @@
 //! Writing a release: Parquet, or `.npy` with sidecars. Only released bytes come here.
 //!
 //! Parquet: columns `id` (row numbers from 0 if the input has none), `label` if there are labels, `sketch`; the certificate in the footer under
-//! [`CERTIFICATE_KEY`]. `OUT.npy`: the sketches; beside it `OUT.npy.certificate.json` and, if the input has them,
+//! [`CERTIFICATE_KEY`], the digest of the whole file under [`SEAL_KEY`]. `OUT.npy`: the sketches; beside it `OUT.npy.certificate.json` and, if the input has them,
 //! `OUT.npy.ids.npy` and `OUT.npy.labels.npy`.
 
 use super::array::Element;
@@ -11,6 +11,7 @@ use super::column::{Column, Kind};
 use super::error::{WriteError, one_line};
 use super::hashes::{ContentHasher, ContentHashes};
 use super::npy;
+use super::seal::{BLANK, SEAL_KEY, Sealing};
 use crate::release::Encoding;
 use arrow::array::{
     ArrayRef, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array, Int8Array, Int16Array, Int64Array,
@@ -75,7 +76,7 @@ impl fmt::Debug for ReleaseWriter {
 
 enum Sink {
     Start, // a Parquet file whose columns are not known yet
-    Parquet { schema: Arc<Schema>, writer: Box<ArrowWriter<Pending>> },
+    Parquet { schema: Arc<Schema>, writer: Box<ArrowWriter<Sealing>> },
     Npy { sketches: BufWriter<Pending>, certificate: Pending, columns: Box<[Option<NpyColumn>; 2]> },
 }
 
@@ -141,6 +142,11 @@ impl ReleaseWriter {
         Ok(())
     }
 
+    /// The hashes of the rows written so far.
+    pub fn hashes(&self) -> ContentHashes {
+        self.hasher.clone().finish()
+    }
+
     /// Completes the output with the certificate made for these hashes, and gives it its name.
     pub fn finish(self, make_certificate: impl FnOnce(ContentHashes) -> String) -> Result<(), WriteError> {
         let Self { path, k, encoding, hasher, rows, sink, .. } = self;
@@ -150,7 +156,9 @@ impl ReleaseWriter {
             Sink::Parquet { mut writer, .. } => {
                 let certificate = make_certificate(hasher.finish());
                 writer.append_key_value_metadata(KeyValue::new(CERTIFICATE_KEY.to_owned(), certificate));
-                vec![writer.into_inner().map_err(|e| parquet_error(&path, &e))?]
+                writer.append_key_value_metadata(KeyValue::new(SEAL_KEY.to_owned(), BLANK.to_owned()));
+                let file = writer.into_inner().map_err(|e| parquet_error(&path, &e))?;
+                vec![file.seal().map_err(fault)?]
             }
             Sink::Npy { sketches, mut certificate, columns } => {
                 if rows == 0 {
@@ -207,8 +215,8 @@ impl ReleaseWriter {
             }
             Sink::Start => {
                 let schema = schema(self.encoding, self.k, kinds);
-                let writer =
-                    ArrowWriter::try_new(Pending::create(&self.path)?, schema.clone(), Some(properties(self.encoding)));
+                let file = Sealing::new(Pending::create(&self.path)?);
+                let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties(self.encoding)));
                 let writer = Box::new(writer.map_err(|e| parquet_error(&self.path, &e))?);
                 self.sink = Sink::Parquet { schema, writer };
             }
@@ -344,11 +352,6 @@ impl NpyColumn {
                 self.file.write_all(&u32::from(c).to_le_bytes())?;
             }
         }
-        let descr = match self.kind {
-            Kind::Int => "<i8".to_owned(),
-            Kind::Float => "<f8".to_owned(),
-            Kind::Text => format!("<U{}", self.longest),
-        };
-        with_header(self.file, &npy::header(&descr, &[rows]))
+        with_header(self.file, &npy::header(&npy::column_descr(self.kind, self.longest), &[rows]))
     }
 }

@@ -4,7 +4,7 @@
 //! those is a function of [`Parameters`], so [`Certificate::check`] derives it all again and compares: a certificate
 //! that promises more than its numbers carry does not parse.
 
-use super::{Encoder, EncodingStatement};
+use super::{Encoder, EncodingStatement, Signature, SigningKey};
 use crate::error::ParameterError;
 use crate::io::ContentHashes;
 use crate::mechanism::{Mechanism, Parameters};
@@ -141,18 +141,6 @@ impl From<ContentHashes> for Content {
     }
 }
 
-/// An ed25519 signature over the digest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Signature {
-    /// `ed25519`.
-    pub algorithm: String,
-    /// 64 hexadecimal digits.
-    pub public_key: String,
-    /// 128 hexadecimal digits.
-    pub signature: String,
-}
-
 impl GuaranteeStatement {
     fn new(promise: &Promise) -> Self {
         match promise {
@@ -219,6 +207,12 @@ impl Certificate {
         certificate
     }
 
+    /// The same, signed: the signature covers this text and, by its hashes, the released data.
+    pub fn signed(mut self, key: &SigningKey) -> Self {
+        self.signature = Some(key.sign(&self.digest));
+        self
+    }
+
     /// The one text form: indented JSON with a final newline.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a certificate has only JSON values") + "\n"
@@ -243,6 +237,9 @@ impl Certificate {
         }
         if self.digest != self.compute_digest() {
             return Err(altered("its digest is not that of its text"));
+        }
+        if let Some(signature) = &self.signature {
+            signature.check(&self.digest)?;
         }
         let mechanism = Mechanism::new(self.parameters.clone())?;
         let encoder = Encoder::new(&mechanism, Some(self.encoding.name.parse()?))?;

@@ -7,12 +7,15 @@ mod certificate;
 mod encoder;
 mod encoding;
 mod releaser;
+mod signature;
 mod table;
 
+pub(crate) use certificate::hex;
 pub use certificate::{
-    Certificate, Content, GuaranteeStatement, MechanismStatement, ProjectionStatement, SCHEMA, Signature, Software,
+    Certificate, Content, GuaranteeStatement, MechanismStatement, ProjectionStatement, SCHEMA, Software,
 };
 pub use encoder::{Encoder, EncodingStatement};
 pub use encoding::Encoding;
 pub use releaser::{NoiseSource, ReleaseError, Releaser};
+pub use signature::{CONTEXT as SIGNATURE_CONTEXT, PublicKey, Signature, SigningKey};
 pub use table::Release;

@@ -1,0 +1,47 @@
+//! `scumble keygen`: keys for signatures and for sticky releases.
+
+use crate::exit::{Exit, Failure};
+use crate::options::Global;
+use crate::{keys, print};
+use clap::{Args, ValueHint};
+use scumble::release::SigningKey;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Make a key that signs certificates
+///
+/// Writes the secret key, readable by you alone, and beside it the public key, KEY.pub, for those who verify.
+#[derive(Args)]
+#[command(after_help = "Example:\n  scumble keygen --out release.key\n  scumble release x.npy --out y.parquet --sign \
+                        release.key ...\n  scumble verify y.parquet --key release.key.pub")]
+pub struct Keygen {
+    /// File for the secret key; an existing file is never replaced
+    #[arg(short, long, value_name = "KEY", value_hint = ValueHint::FilePath)]
+    out: PathBuf,
+}
+
+impl Keygen {
+    /// Makes the key.
+    pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        let key = SigningKey::generate()?;
+        let mut beside = self.out.clone().into_os_string();
+        beside.push(".pub");
+        let beside = PathBuf::from(beside);
+        keys::write_public(&beside, &key.public().to_text())?;
+        if let Err(failure) = keys::write_secret(&self.out, &key.to_text()) {
+            let _ = std::fs::remove_file(&beside); // a public key without its secret is of no use
+            return Err(failure);
+        }
+        let public = key.public().to_hex();
+        if global.json {
+            print::emit_json(&json!({ "secret": self.out, "public": beside, "public_key": public }))?;
+        } else {
+            print::emit(&format!(
+                "secret key  {} (keep it; whoever has it signs as you)\npublic key  {} ({public})\n",
+                self.out.display(),
+                beside.display()
+            ))?;
+        }
+        Ok(Exit::Done)
+    }
+}
