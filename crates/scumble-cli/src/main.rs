@@ -6,6 +6,7 @@ mod options;
 mod pipeline;
 mod print;
 mod released;
+mod units;
 mod verbs;
 
 use clap::{CommandFactory, Parser, Subcommand};

@@ -1,14 +1,19 @@
 //! `scumble compare`: similarities of released rows, with what is known about their error.
 
 use crate::exit::{Exit, Failure};
-use crate::options::Global;
+use crate::options::{Global, InputOptions};
 use crate::print::{self, number};
 use crate::released;
 use clap::{Args, ValueHint};
-use scumble::estimate::{Estimate, EstimateError, RowRef, angle, cosine, inner_product, squared_distance};
+use scumble::estimate::{
+    Estimate, EstimateError, RowRef, angle, cosine, inner_product, inner_product_with_query, squared_distance,
+};
+use scumble::io::read_all;
+use scumble::privacy::Unit;
 use scumble::release::Release;
+use scumble::search::ExactQueries;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Compare rows of a release: inner product, distance, cosine, angle, with 95% intervals
@@ -17,7 +22,8 @@ use std::str::FromStr;
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  scumble compare private.parquet --rows 0,1\n  scumble compare a.parquet --rows 0..10 \
-                  --with 3,7 --other b.parquet   (all pairs; both released with the same --seed)"
+                  --with 3,7 --other b.parquet   (all pairs; both released with the same --seed)\n  scumble compare \
+                  private.parquet --rows 0..10 --exact-queries mine.npy   (against your own vectors)"
 )]
 pub struct Compare {
     /// A release
@@ -29,9 +35,14 @@ pub struct Compare {
     /// A second list: all pairs with --rows are compared
     #[arg(long, value_name = "LIST")]
     with: Option<RowList>,
+    /// Compare with your own exact vectors; --with picks some of them. They stay on this machine
+    #[arg(long, value_name = "FILE", conflicts_with = "other", value_hint = ValueHint::AnyPath)]
+    exact_queries: Option<PathBuf>,
     /// The second list's release, if it is another one
     #[arg(long, value_name = "FILE", requires = "with", value_hint = ValueHint::AnyPath)]
     other: Option<PathBuf>,
+    #[command(flatten)]
+    reading: InputOptions,
 }
 
 /// Row numbers: `3`, `0,5,7`, `0..10`.
@@ -73,42 +84,48 @@ const ESTIMATORS: [(&str, &str, Estimator); 4] = [
 impl Compare {
     /// Compares all pairs.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        if let Some(queries) = &self.exact_queries {
+            return self.with_exact(queries, global);
+        }
         let pairs = self.pairs()?;
         let release = released::open(&self.file)?;
         let other = self.other.as_ref().map(|other| released::open(other)).transpose()?;
         let other = other.as_ref().unwrap_or(&release);
-        let (mut told, mut why) = (false, None);
-        let (mut objects, mut text) = (Vec::new(), String::new());
+        let mut told = Told::default();
         for (i, j) in pairs {
             let a = row(&self.file, &release, i)?;
             let b = row(self.other.as_ref().unwrap_or(&self.file), other, j)?;
-            let mut object = Map::new();
-            object.insert("rows".into(), json!([i, j]));
-            text.push_str(&format!("rows {i} and {j}\n"));
-            for (key, words, estimator) in ESTIMATORS {
-                let estimate = match estimator(a, b) {
-                    // Another projection, or rows that do not exist: there is nothing to compare.
-                    Err(EstimateError::Projection(error)) => return Err(error.into()),
-                    outcome => outcome,
-                };
-                told |= estimate.is_ok();
-                if let Err(error) = &estimate {
-                    why.get_or_insert(error.to_string());
-                }
-                text.push_str(&format!("  {words:<18}{}\n", in_words(&estimate)));
-                object.insert(key.into(), as_json(&estimate));
+            let found = ESTIMATORS.map(|(key, words, estimator)| (key, words, estimator(a, b)));
+            told.add(("rows", json!([i, j])), format!("rows {i} and {j}"), found)?;
+        }
+        told.emit(&self.file, global)
+    }
+
+    /// Compares rows with vectors that the reader holds.
+    fn with_exact(&self, path: &Path, global: &Global) -> Result<Exit, Failure> {
+        let release = released::open(&self.file)?;
+        let options = self.reading.read_options(Some(release.certificate().projection.p));
+        let batch = read_all(path, &options)?;
+        let queries = ExactQueries::project(release.mechanism(), batch.rows())
+            .map_err(|error| Failure::error(format!("{}: {error}", path.display())))?;
+        let asked = self.with.as_ref().map_or_else(|| (0..queries.len()).collect(), |with| with.0.clone());
+        if let Some(missing) = asked.iter().find(|&&j| j >= queries.len()) {
+            let count = queries.len();
+            return Err(Failure::error(format!("{}: there is no query {missing}, only {count}", path.display())));
+        }
+        let words = match release.certificate().unit {
+            Unit::Record => "inner product / length of the row",
+            _ => "inner product",
+        };
+        let mut told = Told::default();
+        for &i in &self.rows.0 {
+            let a = row(&self.file, &release, i)?;
+            for &j in &asked {
+                let found = [("inner_product", words, inner_product_with_query(a, queries.row(j)))];
+                told.add(("row_and_query", json!([i, j])), format!("row {i} and query {j}"), found)?;
             }
-            objects.push(Value::Object(object));
         }
-        if global.json {
-            print::emit_json(&objects)?;
-        } else {
-            print::emit(&text)?;
-        }
-        match why {
-            Some(why) if !told => Err(Failure::refused(format!("{}: not identifiable: {why}", self.file.display()))),
-            _ => Ok(Exit::Done),
-        }
+        told.emit(&self.file, global)
     }
 
     fn pairs(&self) -> Result<Vec<(usize, usize)>, Failure> {
@@ -123,7 +140,52 @@ impl Compare {
     }
 }
 
-fn row<'a>(path: &std::path::Path, release: &'a Release, row: usize) -> Result<RowRef<'a>, Failure> {
+/// Comparisons as text and as objects, and whether any of them could be told.
+#[derive(Default)]
+struct Told {
+    text: String,
+    objects: Vec<Value>,
+    any: bool,
+    why_not: Option<String>,
+}
+
+impl Told {
+    fn add<const N: usize>(
+        &mut self,
+        (name, pair): (&str, Value),
+        title: String,
+        found: [(&str, &str, Result<Estimate, EstimateError>); N],
+    ) -> Result<(), Failure> {
+        let mut object = Map::from_iter([(name.to_owned(), pair)]);
+        self.text.push_str(&format!("{title}\n"));
+        for (key, words, estimate) in found {
+            match &estimate {
+                // Another projection, or rows that do not exist: there is nothing to compare.
+                Err(EstimateError::Projection(error)) => return Err(error.clone().into()),
+                Err(error) => _ = self.why_not.get_or_insert(error.to_string()),
+                Ok(_) => self.any = true,
+            }
+            self.text.push_str(&format!("  {words:<18}{}\n", in_words(&estimate)));
+            object.insert(key.into(), as_json(&estimate));
+        }
+        self.objects.push(Value::Object(object));
+        Ok(())
+    }
+
+    fn emit(self, file: &Path, global: &Global) -> Result<Exit, Failure> {
+        if global.json {
+            print::emit_json(&self.objects)?;
+        } else {
+            print::emit(&self.text)?;
+        }
+        match self.why_not {
+            Some(why) if !self.any => Err(Failure::refused(format!("{}: not identifiable: {why}", file.display()))),
+            _ => Ok(Exit::Done),
+        }
+    }
+}
+
+fn row<'a>(path: &Path, release: &'a Release, row: usize) -> Result<RowRef<'a>, Failure> {
     RowRef::new(release, row).map_err(|error| Failure::error(format!("{}: {error}", path.display())))
 }
 

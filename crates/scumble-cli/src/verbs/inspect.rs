@@ -3,9 +3,9 @@
 use crate::exit::{Exit, Failure};
 use crate::options::Global;
 use crate::print::{self, Facts, Paint, grouped, number};
+use crate::units::whole_record;
 use clap::{Args, ValueHint};
 use scumble::io::read_certificate;
-use scumble::privacy::Unit;
 use scumble::release::Certificate;
 use std::path::PathBuf;
 
@@ -47,7 +47,9 @@ pub fn words(certificate: &Certificate) -> String {
             let delta = delta.filter(|&delta| delta > 0.0).map(|delta| format!(", delta {delta:e}"));
             privacy.add("loss", format!("epsilon {}{}", number(epsilon), delta.unwrap_or_default()));
             privacy.add("odds", odds(epsilon));
-            privacy.add("whole record", whole_record(certificate, epsilon));
+            let width = certificate.range[1] - certificate.range[0];
+            let (beta, p) = (certificate.beta, certificate.projection.p);
+            privacy.add("whole record", whole_record(certificate.unit, epsilon, beta, width, p));
         }
         (None, _) => {
             privacy.add("loss", "none can be stated: this release is NOT differentially private");
@@ -109,36 +111,5 @@ fn percent(share: f64) -> String {
         share if share < 0.99 => format!("{:.0}%", 100.0 * share),
         share if share < 0.9999 => format!("{:.2}%", 100.0 * share),
         _ => "almost certainty".into(),
-    }
-}
-
-/// What the promise means when the whole row changes.
-fn whole_record(certificate: &Certificate, epsilon: f64) -> String {
-    let p = certificate.projection.p as f64;
-    let width = certificate.range[1] - certificate.range[0];
-    let total = |factor: f64| {
-        format!("a loss of {} (odds factor {})", number(factor * epsilon), number((factor * epsilon).min(700.0).exp()))
-    };
-    match certificate.unit {
-        Unit::Attribute => {
-            let each = (width / certificate.beta).max(1.0).ceil();
-            format!(
-                "NOT the unit. Ten attributes that move by beta each: {}. All {} attributes across the whole range: {}",
-                total(10f64.min(p)),
-                grouped(certificate.projection.p as u64),
-                total(p * each)
-            )
-        }
-        Unit::L1 => format!(
-            "NOT the unit. A row that moves by ten times beta: {}. Across the whole range: {}",
-            total(10.0),
-            total((p * width / certificate.beta).ceil())
-        ),
-        Unit::L2 => format!(
-            "NOT the unit. A row that moves by ten times beta: {}. Across the whole range: {}",
-            total(10.0),
-            total((p.sqrt() * width / certificate.beta).ceil())
-        ),
-        Unit::Record => "IS the unit: any row for any other".into(),
     }
 }

@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::options::{Global, InputOptions, MechanismOptions};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
+use crate::units::{record_expectation, whole_record};
 use clap::{Args, ValueHint};
 use scumble::io::{Batch, read_all};
 use scumble::mechanism::{Mechanism, Parameters};
@@ -152,7 +153,20 @@ fn facts(request: &Request, plan: &plan::Plan) -> Facts {
         Promise::Private(guarantee) => facts.add("promise", guarantee.sentence()),
         Promise::NotPrivate(_) => facts.add("promise", "NONE: this is not differentially private"),
     };
+    if let Some(meaning) = whole_record_meaning(&best.mechanism) {
+        facts.add("whole record", meaning);
+    }
+    if request.parameters.unit == Unit::Record {
+        facts.add("expect", record_expectation(request.parameters.epsilon));
+    }
     facts
+}
+
+/// The promise in terms of the whole row; none where nothing is promised.
+fn whole_record_meaning(mechanism: &Mechanism) -> Option<String> {
+    let guarantee = mechanism.promise().guarantee()?;
+    let p = mechanism.parameters();
+    Some(whole_record(p.unit, guarantee.epsilon, guarantee.beta, p.range.width(), p.dim))
 }
 
 fn errors(errors: &StandardErrors) -> String {
@@ -199,7 +213,7 @@ fn reason(request: &Request, plan: &plan::Plan) -> String {
     let against = rival
         .map(|rival| {
             let (id, k) = (rival.mechanism.id(), rival.mechanism.k());
-            format!("; next is {id} at k = {k} with {:.2} against {:.2}", score(rival), score(&plan.best))
+            format!("; next is {id} at k = {k} with {:.2} against {:.2}", plan::score(rival), plan::score(&plan.best))
         })
         .unwrap_or_default();
     let unit = match (request.mechanism, request.parameters.unit) {
@@ -208,11 +222,7 @@ fn reason(request: &Request, plan: &plan::Plan) -> String {
         (None, Unit::Record) => " (only whole-record mechanisms are useful for records)",
         _ => "",
     };
-    format!("the smallest row within 2% of the best recall{limit} {basis}{against}{unit}")
-}
-
-fn score(choice: &Choice) -> f64 {
-    choice.measured.as_ref().map_or(choice.forecast.recall.private, |measured| measured.recall.private)
+    format!("the smallest row within 1% of the best recall{limit} {basis}{against}{unit}")
 }
 
 fn alternatives(plan: &plan::Plan, paint: Paint) -> String {
@@ -276,6 +286,8 @@ fn as_json(request: &Request, plan: &plan::Plan, sampled: bool) -> Value {
         "parameters": plan.best.mechanism.parameters(),
         "guarantee": plan.best.mechanism.promise().guarantee(),
         "promise": plan.best.mechanism.promise().guarantee().map(|guarantee| guarantee.sentence()),
+        "whole_record": whole_record_meaning(&plan.best.mechanism),
+        "expect": (request.parameters.unit == Unit::Record).then(|| record_expectation(request.parameters.epsilon)),
         "warnings": plan.best.mechanism.warnings(),
         "best": choice(&plan.best),
         "alternatives": plan.others.iter().map(choice).collect::<Vec<_>>(),

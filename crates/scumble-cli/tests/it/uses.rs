@@ -41,6 +41,38 @@ fn compare_tells_similarities_with_intervals() {
 }
 
 #[test]
+fn compare_with_vectors_of_your_own() {
+    let folder = Folder::new();
+    let values = releases(&folder, "dp-oporp-staircase");
+    let pairs = folder.json("compare x.parquet --rows 0..20 --exact-queries q.npy --with 1,2,3");
+    let inside = pairs.as_array().unwrap().iter().filter(|pair| {
+        let row = |at: usize| pair["row_and_query"][at].as_u64().unwrap() as usize * 128;
+        let truth = dot(&values[row(0)..][..128], &values[row(1)..][..128]);
+        let interval = |end: usize| pair["inner_product"]["interval"][end].as_f64().unwrap();
+        interval(0) <= truth && truth <= interval(1)
+    });
+    assert!(inside.count() >= 42, "of 60; one projection is shared by all");
+    assert!(folder.fails("compare x.parquet --rows 0 --exact-queries q.npy --with 10", 2).contains("no query 10"));
+    // A record at a large epsilon has an interval, at a small one a ranking only.
+    for (epsilon, code) in [(30, 0), (5, 1)] {
+        let words = format!("--mechanism privcube --unit record --epsilon {epsilon} --range 0,1 -k 64");
+        folder.ok(&format!("release x.npy --out r{epsilon}.npy {words}"));
+        let output = folder.run(&format!("compare r{epsilon}.npy --rows 0 --exact-queries q.npy --with 0"));
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_plan_says_what_a_records_epsilon_is_good_for() {
+    let folder = Folder::new();
+    let plan = |epsilon: u32| folder.ok(&format!("plan --dim 384 --epsilon {epsilon} --range -1,1 --unit record"));
+    assert!(plan(5).contains("single-digit epsilon"), "{}", plan(5));
+    assert!(plan(20).contains("no worst-case protection"), "{}", plan(20));
+    let attribute = folder.ok("plan --dim 384 --epsilon 5 --range -1,1");
+    assert!(attribute.contains("cannot be") && attribute.contains("NOT the unit"), "{attribute}");
+}
+
+#[test]
 fn compare_says_what_bits_do_not_tell() {
     let folder = Folder::new();
     releases(&folder, "dp-signoporp-ceil");

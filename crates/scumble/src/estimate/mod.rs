@@ -6,6 +6,7 @@
 //! by their own debiased estimates; the term `-2 sum u_i^2 v_i^2`, which a release cannot tell, is left out, so that
 //! intervals err on the wide side.
 
+use crate::error::ParameterError;
 use crate::mechanism::{MechanismId, Perturbation};
 use crate::noise::FlipTable;
 use crate::projection::ProjectionKind;
@@ -56,7 +57,7 @@ impl Estimate {
 pub enum EstimateError {
     /// The two rows live in different projections.
     #[error(transparent)]
-    Projection(#[from] crate::error::ParameterError),
+    Projection(#[from] ParameterError),
     /// The quantity cannot be identified from this kind of release.
     #[error("{0}")]
     NotIdentifiable(String),
@@ -162,25 +163,22 @@ fn inner_product_variance(la: &Law, lb: &Law, x: &[f64], y: &[f64], g: f64) -> f
     noise + la.c * (a.max(0.0) * b.max(0.0) + (g * g - noise).max(0.0))
 }
 
-/// `u.v / |u|` of a row of unit `record` and a query that its owner keeps exact, projected by `ExactQueries`: for unit
-/// rows the inner product itself. The norm of a row is not in such a release.
+/// `u.v` of a released row and a query that its owner keeps exact, projected by `ExactQueries`. For unit `record` it is
+/// `u.v / |u|`, for unit rows the same: the norm of a row is not in such a release.
 pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate, EstimateError> {
-    let mechanism = a.release.mechanism();
-    let Perturbation::Cap(cap) = mechanism.perturbation() else {
-        return Err(EstimateError::NotIdentifiable(format!(
-            "{} has no estimate against an exact query; privcube and signcap have",
-            mechanism.id()
-        )));
-    };
     if query.len() != a.release.k() {
-        return Err(crate::error::ParameterError::invalid(format!(
-            "the query has {} projected values, the release {}",
-            query.len(),
-            a.release.k()
-        ))
-        .into());
+        let (found, k) = (query.len(), a.release.k());
+        return Err(
+            ParameterError::invalid(format!("the query has {found} projected values, the release has {k}")).into()
+        );
     }
     let query: Vec<f64> = query.iter().map(|&q| q.into()).collect();
+    let Perturbation::Cap(cap) = a.release.mechanism().perturbation() else {
+        let law = Law::of(a.release)?;
+        let exact = Law { s2: 0.0, m4: 0.0, ..law };
+        let (x, g) = (a.values(), dot(&a.values(), &query));
+        return Ok(Estimate::new(g, inner_product_variance(&law, &exact, &x, &query, g)));
+    };
     let (score, squared_norm) = (dot(&a.values(), &query), dot(&query, &query));
     let Some(interval) = cap.gain().interval(score, squared_norm, 0.05) else {
         return Err(EstimateError::NotIdentifiable(

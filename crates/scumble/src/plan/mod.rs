@@ -14,6 +14,7 @@ pub use sample::{Measured, MeasuredRecall};
 
 use crate::error::{DataError, ParameterError};
 use crate::mechanism::{Mechanism, MechanismId, Parameters};
+use crate::privacy::Unit;
 use crate::release::{Encoder, Encoding};
 use crate::vectors::Rows;
 use candidates::Candidate;
@@ -75,7 +76,18 @@ const AS_GOOD: f64 = 0.99;
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let typical = Typical::from_public(&request.parameters);
     let choices = forecasts(request, &typical)?;
-    Ok(ranked(choices, |choice| choice.forecast.recall.private * reliance(choice)))
+    Ok(ranked(choices, |choice| score(choice) * reliance(choice)))
+}
+
+/// The recall that a choice is judged by: between private rows, for records with exact queries (two private records tell
+/// next to nothing of each other); as measured where there was a sample.
+pub fn score(choice: &Choice) -> f64 {
+    let record = choice.mechanism.parameters().unit == Unit::Record;
+    let (private, exact_query) = match &choice.measured {
+        Some(measured) => (measured.recall.private, measured.recall.exact_query),
+        None => (choice.forecast.recall.private, choice.forecast.recall.exact_query),
+    };
+    if record { exact_query } else { private }
 }
 
 /// Cuts, lattices, symbol values, clips and coarse codes are as good as the guess that they are taken from; a bit and
@@ -91,7 +103,7 @@ fn reliance(choice: &Choice) -> f64 {
 pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
     let typical = Typical::from_sample(rows)?;
     let choices = forecasts(request, &typical)?;
-    Ok(ranked(sample::tried(choices, rows)?, sample::measured))
+    Ok(ranked(sample::tried(choices, rows)?, score))
 }
 
 /// Builds and forecasts every candidate; clips are tried where they can pay.

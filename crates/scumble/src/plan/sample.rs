@@ -1,6 +1,6 @@
 //! Recall on rows that the operator offers: released and searched as they would be.
 
-use super::{Choice, PlanError, ROWS, TOP};
+use super::{Choice, PlanError, ROWS, TOP, score};
 use crate::error::ParameterError;
 use crate::evaluate::Features;
 use crate::evaluate::retrieval::{precision_recall, true_neighbours};
@@ -55,7 +55,7 @@ struct Trial<'a> {
 
 /// Releases and searches the most promising choices: all of them on few rows, then the best on many.
 pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Choice>, PlanError> {
-    choices.sort_by(|a, b| b.forecast.recall.private.total_cmp(&a.forecast.recall.private));
+    choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
     let mut kinds: Vec<_> = Vec::new();
     choices.retain(|choice| {
         let kind = (choice.mechanism.id(), choice.mechanism.parameters().symbols, choice.encoding);
@@ -67,15 +67,10 @@ pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Ch
         choices.par_iter_mut().try_for_each(|choice| {
             trial.run(&choice.mechanism, choice.encoding, draws).map(|m| choice.measured = Some(m))
         })?;
-        choices.sort_by(|a, b| measured(b).total_cmp(&measured(a)));
+        choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
         choices.truncate(FINALISTS);
     }
     Ok(choices)
-}
-
-/// Recall between private rows that a trial found.
-pub(super) fn measured(choice: &Choice) -> f64 {
-    choice.measured.as_ref().map_or(0.0, |measured| measured.recall.private)
 }
 
 impl<'a> Trial<'a> {

@@ -5,6 +5,7 @@ use scumble::estimate::{self, Estimate, EstimateError, RowRef};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble::projection::Seed;
 use scumble::release::{Encoding, Release, Releaser};
+use scumble::search::ExactQueries;
 use scumble::vectors::{Range, Rows, Scalars};
 
 const P: usize = 128;
@@ -78,6 +79,36 @@ fn check(
 fn inner_products_of_every_value_mechanism() {
     for &id in MechanismId::ALL.iter().filter(|id| id.output() == scumble::mechanism::OutputKind::Values) {
         check(id, 8.0, None, estimate::inner_product, |_, _, g| g, |_| ());
+    }
+}
+
+#[test]
+fn inner_products_with_an_exact_query() {
+    let rows = pairs(5);
+    for id in [MechanismId::RawStaircase, MechanismId::DpOporpLaplace, MechanismId::DpOporp, MechanismId::DpRpGOptB] {
+        let (mut covered, per_seed) = (0, PAIRS / SEEDS);
+        for seed in 0..SEEDS {
+            let mut parameters =
+                Parameters::new(id, P, 64, 8.0, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed([seed as u8; 32]));
+            parameters.delta = (id.notion() == scumble::mechanism::NotionKind::Approximate).then_some(1e-6);
+            let mechanism = Mechanism::new(parameters).unwrap();
+            let values = &rows[2 * seed * per_seed * P..2 * (seed + 1) * per_seed * P];
+            let rows = Rows::dense(Scalars::F32(values), P);
+            let (release, exact) =
+                (released(&mechanism, None, seed as u8, rows), ExactQueries::project(&mechanism, rows).unwrap());
+            for pair in 0..per_seed {
+                let (u, v) = values[2 * pair * P..2 * (pair + 1) * P].split_at(P);
+                let (_, _, target) = truth(u, v);
+                let got = estimate::inner_product_with_query(
+                    RowRef::new(&release, 2 * pair).unwrap(),
+                    exact.row(2 * pair + 1),
+                );
+                let (from, to) = got.unwrap().interval;
+                covered += usize::from((from..=to).contains(&target));
+            }
+        }
+        let coverage = covered as f64 / PAIRS as f64;
+        assert!((0.93..=0.97).contains(&coverage), "{id}: coverage {coverage}");
     }
 }
 
