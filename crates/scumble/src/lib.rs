@@ -1,4 +1,74 @@
 //! scumble releases vectors under differential privacy and keeps them searchable, comparable and trainable.
+//!
+//! # The map
+//! Modules in the order in which a row travels. Imports run one way, downward.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`io`] | files: npy, Parquet, Arrow, CSV, LIBSVM, IDX; released files with their certificate |
+//! | [`vectors`] | private input: dense and sparse rows, the public range, the grid that makes them integers |
+//! | [`projection`] | public, seeded, data-free: Gaussian, uniform, very sparse, Rademacher, OPORP |
+//! | [`exact`] | e^x, logarithms, the normal law and compositions on big integers, rounded in a stated direction |
+//! | [`calibration`] | from public numbers to noise scales, flip probabilities, compositions and forecasts |
+//! | [`noise`] | secret randomness and exact integer samplers; no floating point |
+//! | [`privacy`] | the unit (who is a neighbour of whom) and the guarantee |
+//! | [`mechanism`] | one file per algorithm of the paper, ours beside them: quantise, project, perturb |
+//! | [`release`] | **the wall** |
+//! | [`estimate`] | inner product, norm, distance, cosine, angle: value, variance, interval |
+//! | [`search`] | the nearest released rows |
+//! | [`plan`], [`evaluate`] | what to expect before, what one got after; they see both sides |
+//!
+//! **The wall**: private values exist left of [`release`] only. [`estimate`] and [`search`] take a [`release::Release`],
+//! which holds a certificate and encoded bytes, so privacy can be checked by reading imports. Everything to the left is
+//! integers up to the noise; floats appear after it. What is promised, and what is not: `docs/guarantees.md`; which item
+//! of the paper is where: `docs/paper-map.md`; a slow second version of every mechanism: `reference/`.
+//!
+//! # A whole example
+//! ```
+//! use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+//! use scumble::projection::Seed;
+//! use scumble::release::{Certificate, Release, Releaser};
+//! use scumble::search::{ExactQueries, Queries, search};
+//! use scumble::vectors::{Range, Rows, Scalars};
+//! use scumble::{estimate, privacy::Unit};
+//!
+//! // 40 private rows of 256 attributes in [0, 1]: row i has a bright band of its own.
+//! let (n, p) = (40, 256);
+//! let pixel = |row: usize, at: usize| if (at + 256 - 6 * row) % 256 < 48 { 1.0 } else { 0.0 };
+//! let values: Vec<f32> = (0..n * p).map(|i| pixel(i / p, i % p)).collect();
+//! let rows = Rows::dense(Scalars::F32(&values), p);
+//!
+//! // Every number below is public. Construction checks the promise on the integers that will run, or refuses.
+//! let (k, epsilon, beta) = (128, 8.0, 1.0);
+//! let seed = Seed([7; 32]);
+//! let parameters =
+//!     Parameters::new(MechanismId::DpOporpStaircase, p, k, epsilon, beta, Range::new(0.0, 1.0)?, seed);
+//! let mechanism = Mechanism::new(parameters)?;
+//! let guarantee = mechanism.promise().guarantee().expect("differentially private");
+//! assert_eq!(guarantee.unit, Unit::Attribute); // ONE attribute moves by at most beta: not a whole record
+//! assert!(guarantee.checked_epsilon <= epsilon);
+//!
+//! // The wall: private rows in, released bytes and a certificate out.
+//! let releaser = Releaser::new(mechanism, None)?;
+//! let release = Release::from_rows(&releaser, rows)?;
+//!
+//! // A certificate is text that anyone can check again: the noise is derived anew from what it claims.
+//! let text = release.certificate().to_json();
+//! let (certificate, _) = Certificate::parse(&text)?;
+//! assert_eq!((certificate.rows, certificate.guarantee.epsilon), (40, Some(8.0)));
+//!
+//! // Search with a query of one's own, which stays exact.
+//! let query: Vec<f32> = (0..p).map(|at| pixel(17, at)).collect();
+//! let queries = ExactQueries::project(release.mechanism(), Rows::dense(Scalars::F32(&query), p))?;
+//! let hits = search(&release, Queries::Exact(&queries), 5, None)?;
+//! assert!(hits[0].iter().any(|hit| hit.row == 17));
+//!
+//! // Similarities come with their uncertainty. Rows 17 and 18 have 42 bright attributes in common.
+//! let row = |i| estimate::RowRef::new(&release, i);
+//! let shared = estimate::inner_product(row(17)?, row(18)?)?;
+//! assert!((shared.value - 42.0).abs() < 8.0 * shared.variance.sqrt());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod calibration;
 pub mod error;

@@ -320,6 +320,23 @@ mod tests {
         }
     }
 
+    /// \[LL23\] Lemma 4.2, part 3, at sigma_x = 1: given X = x, Y is normal with mean rho x/r and deviation s/r.
+    #[test]
+    fn lemma_4_2_tail_is_below_rayleigh() {
+        for (r, rho) in [(0.01, 0.0), (0.5, 0.3), (1.0, -0.9), (3.0, 0.99), (0.2, 0.999)] {
+            let s = f64::sqrt((1.0 - rho) * (1.0 + rho));
+            let below = |x: f64| 0.5 * libm::erfc(-x * FRAC_1_SQRT_2);
+            let inside = |x: f64| below(x * (r - rho) / s) - below(-x * (r + rho) / s); // P(|Y| < x given X = x)
+            let mass = |from: f64| integrate(from, 12.0, 60, |x| normal_density(x) * inside(x));
+            let whole = mass(0.0);
+            for t in [0.1, 0.5, 1.0, 2.0, 4.0] {
+                assert!(mass(t) / whole <= libm::exp(-0.5 * t * t) * (1.0 + 1e-9), "{r} {rho} {t}");
+            }
+            // Planted fault: the lemma with a deviation 10% too small is false for small r.
+            assert!(r > 0.01 || mass(2.0) / whole > libm::exp(-0.5 * (2.0 / 0.9f64).powi(2)));
+        }
+    }
+
     #[test]
     fn lemma_4_2_equals_the_papers_form_and_a_polar_integral() {
         for (r, rho) in [(0.5, 0.3), (0.9, -0.6), (1.0, 0.0), (3.0, 0.8), (1.5, -0.2)] {

@@ -109,7 +109,7 @@ fn optimal_dp_rp() -> Result<TheoryFigure, ParameterError> {
                 format!("DP-RP-G needs {least:.2} to {most:.2} times σ* at ε 0.1 to 20"),
             ),
             Claim::new(
-                "Section 3.5",
+                "Section 3.6",
                 "σ < 0.1 at Δ₂ = 1 needs ε of about 100",
                 Some((90.0..=110.0).contains(&high)),
                 format!("σ* = 0.1 at ε = {high:.1}"),
@@ -327,7 +327,7 @@ fn n_plus() -> Result<TheoryFigure, ParameterError> {
         "p = 1024, k = 512, δ = 10⁻⁶. The dotted curve is what the exact accounting of a fixed pair needs.",
         vec![panel("N₊ against the norm", Axis::log("norm ‖u‖"), Axis::linear("signs"), series)],
         vec![Claim::new(
-            "Section 4.2",
+            "Section 4.1",
             "At norm 10 and β = 1, N₊ is about 200 of 512",
             Some((100.0..=300.0).contains(&at)),
             format!("N₊ = {at:.0}"),
@@ -428,7 +428,7 @@ fn prob_flip_theory(effort: Effort) -> TheoryFigure {
         "u uniform on [−1, 1]ᵖ. Dotted: 2Φ(β/‖u‖) − 1 (Rademacher) and P₊ (Gaussian), at the root mean square norm.",
         panels,
         vec![Claim::new(
-            "Section 4.4",
+            "Section 4.3",
             "Both formulas are accurate on dense uniform data",
             Some(worst.iter().all(|w| *w < 0.1)),
             format!(
@@ -465,7 +465,7 @@ fn prob_flip(effort: Effort) -> TheoryFigure {
         "Share of simulated draws with β max|wᵢ| ≥ |w·u|, u uniform on [−1, 1]ᵖ. Bands: two standard errors.",
         panels,
         vec![Claim::new(
-            "Section 4.4",
+            "Section 4.3",
             "The Rademacher projection has the smallest chance of a sign change",
             Some(least),
             format!("at p = 1000, β = 1: {}", evidence.join(", ")),
@@ -518,13 +518,13 @@ fn lj_proportion(effort: Effort) -> TheoryFigure {
         panels,
         vec![
             Claim::new(
-                "Section 4.4",
+                "Section 4.3",
                 "The Rademacher projection has the largest L, hence the fewest flips",
                 Some(greatest),
                 format!("mean L at p = 1000: {}", evidence.join(", ")),
             ),
             Claim::new(
-                "Section 4.4",
+                "Section 4.3",
                 "A smaller L leads to a smaller flipping probability",
                 Some(false),
                 "the reverse: 1/(1 + exp(Lε/k)) falls with L, as the next paragraph of the paper says",

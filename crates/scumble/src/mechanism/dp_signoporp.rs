@@ -27,7 +27,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
         _ => {
             let threshold = match setup.parameters.thresholds[..] {
                 [] => 0,
-                [b] if b >= 0.0 && b < 1e15 * grid.step() => (b / grid.step()).round() as i64,
+                [b] if b >= 0.0 && b < 1e15 * grid.step() => (b / grid.step()).floor() as i64, // x > b is q > ⌊b/g⌋
                 _ => return Err(ParameterError::invalid("dp-signoporp-ceil takes one threshold b >= 0")),
             };
             (FlipTable::ceil_rule(&each)?, Side::Above(threshold))

@@ -70,7 +70,7 @@ macro_rules! mechanisms {
 }
 
 mechanisms! {
-    RawGOpt "raw-g-opt" Values Approximate "[LL23] section 3.5, Raw-data-G-OPT"
+    RawGOpt "raw-g-opt" Values Approximate "[LL23] section 3.6, Raw-data-G-OPT"
         "Every attribute plus optimal Gaussian noise";
     RawLaplace "raw-laplace" Values Pure "ours, beside Raw-data-G-OPT"
         "Every attribute plus discrete Laplace noise";

@@ -4,7 +4,8 @@
 //! `|A|` shares the budget: ε' = ε/|A|, or σ* for Δ₂ = β √(|A|/k).
 //! NOT differential privacy: A depends on the data, so a neighbour has another set, and a bit outside A goes out
 //! unchanged with certainty. p=2, k=1, W=(1,1), β=1, u=(1,.5), u'=(0,.5): Pr[-1] is 0 for u and positive for u'.
-//! Departures: the numbers are called nominal; there is no guarantee to put in a ledger.
+//! Departures: the numbers are called nominal; there is no guarantee to put in a ledger. On OPORP, where one attribute
+//! touches one bin a repetition, the budget is shared by min(|A|, t) bits. The noise is √|A| times a rounded Gaussian.
 
 use super::dp_signrp::steps_per_output;
 use super::parameters::{STEPS, Setup};

@@ -223,9 +223,12 @@ impl<'a> Setup<'a> {
 
     /// The most that the quantised row may move in l1, in grid steps.
     ///
-    /// attribute: `B = ceil(beta/g)`. l1: each of p attributes may in addition cross one rounding threshold.
+    /// attribute: `B = ceil(beta/g)`, capped at the range in integers, because `hi - lo` as a float may be rounded down.
+    /// l1: each of p attributes may in addition cross one rounding threshold.
     pub fn steps_l1(&self, grid: &Grid) -> u64 {
+        let (lo, hi) = grid.bounds();
         match self.parameters.unit {
+            Unit::Attribute => grid.steps(self.parameters.beta).min(hi.abs_diff(lo).into()).max(1),
             Unit::L1 => grid.steps(self.beta) + self.parameters.dim as u64,
             _ => grid.steps(self.beta),
         }
@@ -244,6 +247,14 @@ impl<'a> Setup<'a> {
                     allowed.join(", ")
                 )));
             }
+        }
+        // A bin of each repetition is touched: a loss counted for fewer than the projection has would be understated.
+        if kind.repeats() != repeats {
+            return Err(ParameterError::invalid(format!(
+                "the projection '{kind}' has {} repetitions, but --repeats is {repeats}: leave --projection out, or name \
+                 the same number in both (only OPORP repeats)",
+                kind.repeats()
+            )));
         }
         Projection::new(kind, seed, dim, k)
     }

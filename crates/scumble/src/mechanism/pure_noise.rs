@@ -58,7 +58,7 @@ pub(crate) fn staircase(setup: &Setup<'_>, projection: Projection) -> Result<Par
     Ok(Parts { grid, projection, perturbation, promise })
 }
 
-/// The public sketch clip in steps of the projected integers.
+/// The public sketch clip in steps of the projected integers, which are not scaled by the repetitions.
 fn sketch_clip(setup: &Setup<'_>, projection: &Projection, grid: &Grid) -> Result<Option<i64>, ParameterError> {
     let Some(clip) = setup.parameters.sketch_clip else { return Ok(None) };
     if projection.is_dense_matrix() {
@@ -66,7 +66,7 @@ fn sketch_clip(setup: &Setup<'_>, projection: &Projection, grid: &Grid) -> Resul
             "--sketch-clip is for OPORP and raw data, where one attribute enters one bin",
         ));
     }
-    let steps = clip / (projection.sketch_unit() * grid.step());
+    let steps = clip / grid.step();
     if !(clip > 0.0 && steps < 1e15) {
         return Err(ParameterError::invalid(format!("--sketch-clip must be positive and finite, got {clip}")));
     }

@@ -1,6 +1,6 @@
 //! Raw data plus noise: publish `u~ = u + n`, all p attributes, no projection.
 //!
-//! \[LL23\] section 3.5, "Raw-data-G-OPT", and the same with Laplace and staircase noise (ours). Symbols: `u` private, p
+//! \[LL23\] section 3.6, "Raw-data-G-OPT", and the same with Laplace and staircase noise (ours). Symbols: `u` private, p
 //! integers on the grid · `β` the most one attribute may move, `B` grid steps of it · `ε`, `δ`.
 //! Departures: values outside the public range are clipped; the noise is an integer.
 //! Holds for: Gaussian: attribute, l1, l2, record (clipped to a radius). Laplace: attribute, l1. Staircase: attribute.

@@ -16,6 +16,7 @@ mod plan_data;
 mod projection;
 mod projection_laws;
 mod record;
+mod reference;
 mod refusals;
 mod support;
 mod symbols;

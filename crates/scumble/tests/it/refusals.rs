@@ -1,7 +1,8 @@
 //! Combinations that are not private, or that cannot be shown to be, are refused with a reason and a way out.
 
 use scumble::error::ParameterError;
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation};
+use scumble::noise::Noise;
 use scumble::privacy::Unit;
 use scumble::projection::Seed;
 use scumble::vectors::Range;
@@ -127,4 +128,42 @@ fn beta_is_capped_at_the_range() {
     let mechanism = build(MechanismId::DpOporpLaplace, |p| p.beta = 100.0).unwrap();
     assert_eq!(mechanism.promise().guarantee().unwrap().beta, 2.0);
     assert!(mechanism.warnings().iter().any(|w| w.contains("capped")));
+}
+
+/// Found by the reference: `--projection oporp:4` with `--repeats 1` would touch four bins and pay for one.
+#[test]
+fn a_projection_may_not_repeat_more_often_than_the_loss_is_counted() {
+    use MechanismId::*;
+    for id in [DpOporpStaircase, DpSignoporpRr, DpSignoporpRrSmooth, DpSignoporpCeil, DpOporpLattice, DpOporpZones] {
+        for (kind, repeats) in [("oporp:4", 1), ("oporp:4", 2), ("oporp", 4)] {
+            let error = build(id, |p| {
+                p.projection = Some(kind.parse().unwrap());
+                p.repeats = repeats;
+            });
+            assert!(error.unwrap_err().to_string().contains("repetitions"), "{id} {kind} {repeats}");
+        }
+        build(id, |p| {
+            p.projection = Some("oporp:4".parse().unwrap());
+            p.repeats = 4;
+        })
+        .unwrap();
+    }
+    assert!(build(RawStaircase, |p| p.repeats = 2).is_err(), "only OPORP repeats");
+}
+
+/// `hi - lo` as a float is 1 here, 256 steps; the ends of the range lie 257 steps apart.
+#[test]
+fn a_capped_beta_covers_the_whole_range_in_integers() {
+    let (lo, hi) = (2f64.powi(-9) - 2f64.powi(-62), 1.0 + 2f64.powi(-9));
+    assert_eq!(hi - lo, 1.0);
+    let mechanism = build(MechanismId::DpOporpStaircase, |p| {
+        p.range = Range::new(lo, hi).unwrap();
+        p.beta = 100.0;
+        p.grid_exponent = Some(-8);
+    })
+    .unwrap();
+    let ends = [lo, hi].map(|end| mechanism.grid().quantise(end).unwrap());
+    assert_eq!(ends[1] - ends[0], 257);
+    let Perturbation::Noise { noise: Noise::Staircase(law), .. } = mechanism.perturbation() else { panic!("noise") };
+    assert_eq!(law.sensitivity(), 257);
 }
