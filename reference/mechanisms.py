@@ -459,7 +459,7 @@ def cases():
     yield "dp-oporp-zones", 24, 8, 5.0, *SIGNED, GRID | {"thresholds": [-0.5, -0.0, 0.0, 0.47]}
     yield "dp-oporp-zones", 24, 8, 20.0, *SIGNED, GRID | {"thresholds": [-0.1, 0.25], "repeats": 2}
     yield "dp-signrp-rr", 12, 6, 2.0, *ODD, {}
-    yield "dp-signrp-rr", 12, 6, 2.0, *SIGNED, {"projection": "rademacher", "unit": "l1"}
+    yield "dp-signrp-rr", 12, 6, 2.0, *SIGNED, GRID | {"projection": "rademacher", "unit": "l1"}
     yield "dp-signrp-rr", 12, 8, 2.0, *SIGNED, delta | {"norm_bound": 4.0}
     yield "dp-signrp-rr", 24, 12, 1.0, *SIGNED, GRID | {"delta": 1e-3, "norm_bound": 2.1}
     yield "dp-signrp-rr", 24, 12, 1.0, *SIGNED, GRID | {"delta": 0.1, "norm_bound": 4.5, "signrp_mode": "paper"}
@@ -478,8 +478,8 @@ def cases():
     yield "dp-signoporp-rr-smooth", 24, 8, 6.0, *SIGNED, COARSE | {"repeats": 2}
     yield "dp-signoporp-rr-smooth", 17, 5, 0.1, 0.125, 0.0, 1.0, GRID
     yield "dp-signoporp-ceil", 24, 8, 1.0, *ODD, {}
-    yield "dp-signoporp-ceil", 24, 8, 6.0, *SIGNED, COARSE | {"repeats": 2, "thresholds": [0.3]}
-    yield "dp-signoporp-ceil", 17, 5, 0.1, 0.125, 0.0, 1.0, GRID | {"thresholds": [0.1]}
+    yield "dp-signoporp-ceil", 24, 8, 6.0, *SIGNED, COARSE | {"repeats": 2, "thresholds": [0.35]}
+    yield "dp-signoporp-ceil", 17, 5, 0.1, 0.125, 0.0, 1.0, GRID | {"thresholds": [0.12]}
     record_unit = GRID | {"unit": "record"}
     yield "privcube", 24, 8, 3.0, *SIGNED, record_unit
     yield "privcube", 24, 12, 8.0, *PIXELS, record_unit
