@@ -233,8 +233,12 @@ pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     // The second-order bias of the ratio, by the same expansion.
     let bias = value * (0.375 * (var_a / (na * na) + var_b / (nb * nb)) + 0.25 * cov_ab / (na * nb))
         - 0.5 * dg * (cov_ga / na + cov_gb / nb);
-    let value = value - bias;
-    Ok(Estimate::new(value, variance.max(0.0)))
+    let mut estimate = Estimate::new(value - bias, variance.max(0.0));
+    // No cosine is beyond 1: the cut loses no coverage.
+    for number in [&mut estimate.value, &mut estimate.interval.0, &mut estimate.interval.1] {
+        *number = number.clamp(-1.0, 1.0);
+    }
+    Ok(estimate)
 }
 
 /// `1 - 2f` of randomized response.
