@@ -171,7 +171,11 @@ impl Evaluate {
                 parameters.density = self.density;
                 parameters.i_understand_this_is_not_dp = self.i_understand_this_is_not_dp;
                 let encoding = self.encoding.filter(|_| id.output() == scumble::mechanism::OutputKind::Values);
-                candidates.push(Candidate::new(parameters, encoding));
+                let candidate = Candidate::new(parameters, encoding);
+                if id == MechanismId::DpSignoporpCeil {
+                    candidates.push(candidate.clone().with_coin_at_zero()); // beside it, what the paper's coin costs
+                }
+                candidates.push(candidate);
             }
         }
         Ok(candidates)

@@ -23,12 +23,22 @@ pub struct Reproduce {
     /// Minutes instead of an hour: fewer rows, queries and repetitions
     #[arg(long)]
     quick: bool,
+    /// Repetitions, each with its own projection and noise [default: 10, quick 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
+    repetitions: Option<u16>,
+    /// Queries of the retrieval experiments [default: 1000, quick 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    queries: Option<u16>,
 }
 
 impl Reproduce {
     /// Runs the verb.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let scale = if self.quick { Scale::quick() } else { Scale::full() };
+        let mut scale = if self.quick { Scale::quick() } else { Scale::full() };
+        if let Some(repetitions) = self.repetitions {
+            (scale.repetitions, scale.text_repetitions) = (repetitions.into(), repetitions.into());
+        }
+        scale.queries = self.queries.map_or(scale.queries, usize::from);
         let bar = print::progress("reproducing");
         let mut progress = |part: &str, done: usize, of: usize| {
             bar.set_message(part.to_owned());

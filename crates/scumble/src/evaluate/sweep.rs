@@ -27,7 +27,12 @@ pub struct Candidate {
     pub parameters: Parameters,
     /// How rows are stored; the mechanism's own if not given.
     pub encoding: Option<Encoding>,
+    /// A bit whose projected value is 0 is a fair coin, as the paper has it: to show what that costs.
+    pub coin_at_zero: bool,
 }
+
+/// Added to the name of a candidate with the paper's coin.
+pub const COIN_AT_ZERO: &str = ", coin at 0";
 
 impl Candidate {
     /// Named by the mechanism, its repetitions and its encoding, if they are not the plain ones.
@@ -45,7 +50,14 @@ impl Candidate {
         if let Some(encoding) = encoding {
             name += &format!(", {encoding}");
         }
-        Self { name, parameters, encoding }
+        Self { name, parameters, encoding, coin_at_zero: false }
+    }
+
+    /// The same with the paper's fair coin where the projected value is 0.
+    pub fn with_coin_at_zero(mut self) -> Self {
+        self.name += COIN_AT_ZERO;
+        self.coin_at_zero = true;
+        self
     }
 
     /// True for a mechanism that the paper does not have.
@@ -255,7 +267,8 @@ impl Task<'_, '_> {
         let [a, b] = if mechanism.id().is_raw() {
             self.blocks.map(|rows| release(mechanism, self.candidate.encoding, rows))
         } else {
-            self.cache.projected(mechanism, self.blocks)?.each_ref().map(|x| perturb(mechanism, &encoder, x))
+            let coin = self.candidate.coin_at_zero;
+            self.cache.projected(mechanism, self.blocks)?.each_ref().map(|x| perturb(mechanism, &encoder, coin, x))
         };
         Ok((Sketches::new(a?, mechanism.id(), &encoder), Sketches::new(b?, mechanism.id(), &encoder)))
     }
@@ -275,7 +288,12 @@ fn release(mechanism: &Mechanism, encoding: Option<Encoding>, rows: Rows<'_>) ->
 }
 
 /// The release of rows that are already projected.
-fn perturb(mechanism: &Mechanism, encoder: &Encoder, projected: &[i64]) -> Result<Vec<u8>, SweepError> {
+fn perturb(
+    mechanism: &Mechanism,
+    encoder: &Encoder,
+    coin_at_zero: bool,
+    projected: &[i64],
+) -> Result<Vec<u8>, SweepError> {
     let (k, width, task) = (mechanism.k(), encoder.bytes_per_row(), 256);
     let mut bytes = vec![0; projected.len() / k * width];
     bytes.par_chunks_mut(task * width).zip(projected.par_chunks(task * k)).try_for_each(|(bytes, x)| {
@@ -284,6 +302,10 @@ fn perturb(mechanism: &Mechanism, encoder: &Encoder, projected: &[i64]) -> Resul
         for (bytes, x) in bytes.chunks_exact_mut(width).zip(x.chunks_exact(k)) {
             row.copy_from_slice(x);
             mechanism.perturbation().apply(&mut row, &mut rng);
+            if coin_at_zero {
+                let zeros = row.iter_mut().zip(x).filter(|(_, x)| **x == 0);
+                zeros.for_each(|(bit, _)| *bit = if rng.next_u64() & 1 == 1 { 1 } else { -1 });
+            }
             encoder.encode(&row, bytes);
         }
         Ok::<_, SweepError>(())
