@@ -9,6 +9,7 @@ mod io_memory;
 mod io_read;
 mod io_support;
 mod io_write;
+mod longitudinal;
 mod mnist;
 mod noise;
 mod oracle;
