@@ -4,6 +4,7 @@ mod certificate;
 mod estimates;
 mod exact_dp;
 mod faults;
+mod fuzz;
 mod io_malformed;
 mod io_memory;
 mod io_read;
