@@ -2,6 +2,7 @@
 
 use scumble::error::ParameterError;
 use scumble::io::{ReadError, WriteError};
+use scumble::privacy::LedgerError;
 use std::process::ExitCode;
 
 /// The exit status.
@@ -48,6 +49,12 @@ impl Failure {
 
 impl From<ParameterError> for Failure {
     fn from(error: ParameterError) -> Self {
+        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
         if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
     }
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use scumble::io::{Format, ReadOptions};
 use scumble::mechanism::{MechanismId, NotionKind, Parameters, SignrpMode};
 use scumble::plan::Request;
-use scumble::privacy::Unit;
+use scumble::privacy::{Budget, Unit};
 use scumble::projection::{ProjectionKind, Seed};
 use scumble::release::Encoding;
 use scumble::vectors::Range;
@@ -255,6 +255,36 @@ impl MechanismOptions {
     /// True when the caller gave no seed, so that the one drawn should be shown.
     pub fn seed_is_fresh(&self) -> bool {
         self.seed.is_none()
+    }
+}
+
+/// Who vouches, who keeps the budget, and what a second release costs.
+#[derive(Args, Debug)]
+pub struct TrustOptions {
+    /// Sign the certificate with this key (scumble keygen)
+    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Trust")]
+    pub sign: Option<PathBuf>,
+    /// Charge this ledger before any noise is drawn; refuse what is over budget
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "dataset", help_heading = "Trust")]
+    pub ledger: Option<PathBuf>,
+    /// Name of the data set in the ledger
+    #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Trust")]
+    pub dataset: Option<String>,
+    /// The most that all releases of the data set may cost together: fixed at its first use
+    #[arg(long, value_name = "E", requires = "ledger", allow_negative_numbers = true, help_heading = "Trust")]
+    budget: Option<f64>,
+    /// Failure probability of all releases together [default: 0]
+    #[arg(long, value_name = "D", requires = "budget", allow_negative_numbers = true, help_heading = "Trust")]
+    budget_delta: Option<f64>,
+    /// Noise from this key (keygen --sticky): rows that have not changed give the same bytes again, at no cost; needs ids
+    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Trust")]
+    pub sticky_key: Option<PathBuf>,
+}
+
+impl TrustOptions {
+    /// The budget, if one was given.
+    pub fn budget(&self) -> Result<Option<Budget>, Failure> {
+        Ok(self.budget.map(|epsilon| Budget::new(epsilon, self.budget_delta.unwrap_or(0.0))).transpose()?)
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::exit::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
 use scumble::io::{Batch, Column, IdCheck, ReleaseWriter, ReleasedBlock, Source};
-use scumble::release::{Certificate, ReleaseError, Releaser, SigningKey};
+use scumble::privacy::{Ledger, Reservation};
+use scumble::release::{Certificate, Fingerprint, ReleaseError, Releaser, SigningKey};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -19,6 +20,25 @@ struct Block {
     labels: Option<Column>,
 }
 
+/// Who vouches for a release and who pays for it.
+#[derive(Default)]
+pub struct Trust<'a> {
+    /// Signs the certificate.
+    pub sign: Option<&'a SigningKey>,
+    /// Was reserved.
+    pub charge: Option<Charge<'a>>,
+}
+
+/// What a ledger has reserved for a release.
+pub struct Charge<'a> {
+    /// The ledger.
+    pub ledger: &'a mut Ledger,
+    /// The entry.
+    pub reservation: Reservation,
+    /// The rows that were paid for, of a sticky release.
+    pub rows: Option<Vec<Fingerprint>>,
+}
+
 /// Releases every row of the input into a new file, complete with its certificate or not at all. Labels go out only
 /// where they were asked for.
 pub fn release(
@@ -27,14 +47,29 @@ pub fn release(
     releaser: &Releaser,
     out: &Path,
     with_labels: bool,
-    sign: Option<&SigningKey>,
+    trust: Trust<'_>,
 ) -> Result<Certificate, Failure> {
-    let writer = ReleaseWriter::create(out, releaser.encoder().k(), releaser.encoder().encoding())?;
-    let writer = stream(input, source, releaser, writer, with_labels)?;
+    let Trust { sign, mut charge } = trust;
+    let expected = charge.as_mut().and_then(|charge| charge.rows.take());
+    let written = ReleaseWriter::create(out, releaser.encoder().k(), releaser.encoder().encoding())
+        .map_err(Failure::from)
+        .and_then(|writer| stream(input, source, releaser, writer, with_labels, expected));
+    let writer = match written {
+        Ok(writer) => writer,
+        Err(failure) => {
+            if let Some(Charge { ledger, reservation, .. }) = charge {
+                ledger.cancel(&reservation)?; // no output was left: nothing is spent
+            }
+            return Err(failure);
+        }
+    };
     let hashes = writer.hashes();
     let mut certificate = releaser.certificate(hashes.rows, hashes.into());
     if let Some(key) = sign {
         certificate = certificate.signed(key);
+    }
+    if let Some(Charge { ledger, reservation, .. }) = charge {
+        ledger.record(&reservation, &certificate)?; // before the output has a name: none is without its entry
     }
     writer.finish(|_| certificate.to_json())?;
     Ok(certificate)
@@ -47,10 +82,9 @@ fn stream(
     releaser: &Releaser,
     mut writer: ReleaseWriter,
     with_labels: bool,
+    expected: Option<Vec<Fingerprint>>,
 ) -> Result<ReleaseWriter, Failure> {
-    let width = releaser.encoder().bytes_per_row();
-    let row_bytes = if source.is_sparse() { width } else { width.max(4 * source.dim()) };
-    let rows = (BATCH_BYTES / row_bytes.max(1)).clamp(1, 1 << 16);
+    let rows = batch_rows(source.as_ref(), releaser);
     let progress = progress(source.rows_hint());
     let (batches, incoming) = sync_channel(1);
     let (blocks, outgoing) = sync_channel::<Block>(1);
@@ -62,7 +96,7 @@ fn stream(
             }
             Ok(writer)
         });
-        let released = transform(input, incoming, releaser, with_labels, blocks, &progress);
+        let released = transform(input, incoming, releaser, with_labels, expected.as_deref(), blocks, &progress);
         (joined(reader), released, joined(writer))
     });
     progress.finish_and_clear();
@@ -91,13 +125,19 @@ fn transform(
     batches: Receiver<Batch>,
     releaser: &Releaser,
     with_labels: bool,
+    mut expected: Option<&[Fingerprint]>,
     blocks: SyncSender<Block>,
     progress: &ProgressBar,
 ) -> Result<(), Failure> {
     for batch in batches {
         let (rows, mut bytes) = (batch.rows().len(), Vec::new());
         let first = batch.first_row();
-        let id = |i: usize| (first + i as u64).to_le_bytes().to_vec();
+        if let Some(paid) = expected {
+            let found = batch_fingerprints(input, &batch, releaser)?;
+            let rest = paid.strip_prefix(found.as_slice());
+            expected = Some(rest.ok_or_else(|| Failure::error(changed(input)))?);
+        }
+        let id = row_id(input, &batch, releaser)?;
         releaser.release(batch.rows(), first, id, &mut bytes).map_err(|error| fault(input, &error))?;
         let labels = batch.labels().filter(|_| with_labels).cloned();
         if blocks.send(Block { rows, bytes, ids: batch.ids().cloned(), labels }).is_err() {
@@ -105,7 +145,55 @@ fn transform(
         }
         progress.inc(rows as u64);
     }
-    Ok(())
+    match expected {
+        Some([_, ..]) => Err(Failure::error(changed(input))),
+        _ => Ok(()),
+    }
+}
+
+/// What a sticky release would show, without showing it.
+pub fn fingerprints(
+    input: &Path,
+    mut source: Box<dyn Source>,
+    releaser: &Releaser,
+) -> Result<Vec<Fingerprint>, Failure> {
+    let rows = batch_rows(source.as_ref(), releaser);
+    let mut all = Vec::new();
+    while let Some(batch) = source.next_batch(rows)? {
+        all.extend(batch_fingerprints(input, &batch, releaser)?);
+    }
+    Ok(all)
+}
+
+fn batch_fingerprints(input: &Path, batch: &Batch, releaser: &Releaser) -> Result<Vec<Fingerprint>, Failure> {
+    let id = row_id(input, batch, releaser)?;
+    releaser.fingerprints(batch.rows(), batch.first_row(), id).map_err(|error| fault(input, &error))
+}
+
+/// The name of a row for keyed noise: its id as text, so that a table keeps its noise when it moves to another format.
+fn row_id<'a>(
+    input: &Path,
+    batch: &'a Batch,
+    releaser: &Releaser,
+) -> Result<impl Fn(usize) -> Vec<u8> + Sync + use<'a>, Failure> {
+    let ids = batch.ids();
+    if releaser.keyed_noise().is_some() && ids.is_none() {
+        let reason =
+            "a sticky release needs row ids, to know a row again when others come and go: name their column with";
+        return Err(Failure::refused(format!("{}: refused: {reason} --id", input.display())));
+    }
+    Ok(move |i: usize| ids.map(|ids| ids.text(i).into_bytes()).unwrap_or_default())
+}
+
+fn changed(input: &Path) -> String {
+    format!("{}: changed while it was read; try again when nothing writes to it", input.display())
+}
+
+/// Rows that make a batch of about the right size.
+fn batch_rows(source: &dyn Source, releaser: &Releaser) -> usize {
+    let width = releaser.encoder().bytes_per_row();
+    let row_bytes = if source.is_sparse() { width } else { width.max(4 * source.dim()) };
+    (BATCH_BYTES / row_bytes.max(1)).clamp(1, 1 << 16)
 }
 
 fn fault(input: &Path, error: &ReleaseError) -> Failure {

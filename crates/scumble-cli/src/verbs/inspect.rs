@@ -14,11 +14,17 @@ use std::path::PathBuf;
 /// Says who is protected from what, first of all the unit of privacy. Reads no data: `scumble verify` checks that data
 /// and certificate belong together. With --json it prints the certificate itself.
 #[derive(Args)]
-#[command(after_help = "Example: scumble inspect private.parquet")]
+#[command(
+    after_help = "Example: scumble inspect private.parquet\n         scumble inspect private.parquet --statement > \
+                        PRIVACY.md"
+)]
 pub struct Inspect {
     /// A release: .parquet, .npy with its certificate beside it, or a folder of Parquet files
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     file: PathBuf,
+    /// Write the privacy statement instead: Markdown that a legal reader can quote
+    #[arg(long, conflicts_with = "json")]
+    statement: bool,
 }
 
 impl Inspect {
@@ -29,6 +35,8 @@ impl Inspect {
         let (certificate, _) = parsed.map_err(|error| Failure::refused(format!("{}: {error}", self.file.display())))?;
         if global.json {
             print::emit(&text)?;
+        } else if self.statement {
+            print::emit(&certificate.statement())?;
         } else {
             print::emit(&words(&certificate))?;
         }

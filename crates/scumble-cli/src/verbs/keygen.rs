@@ -4,13 +4,15 @@ use crate::exit::{Exit, Failure};
 use crate::options::Global;
 use crate::{keys, print};
 use clap::{Args, ValueHint};
+use scumble::noise::NoiseKey;
 use scumble::release::SigningKey;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Make a key that signs certificates
+/// Make a key that signs certificates, or one for sticky releases
 ///
-/// Writes the secret key, readable by you alone, and beside it the public key, KEY.pub, for those who verify.
+/// Writes the secret key, readable by you alone, and beside it the public key, KEY.pub, for those who verify. A sticky key
+/// has no public part: whoever has it can take the noise off.
 #[derive(Args)]
 #[command(after_help = "Example:\n  scumble keygen --out release.key\n  scumble release x.npy --out y.parquet --sign \
                         release.key ...\n  scumble verify y.parquet --key release.key.pub")]
@@ -18,11 +20,17 @@ pub struct Keygen {
     /// File for the secret key; an existing file is never replaced
     #[arg(short, long, value_name = "KEY", value_hint = ValueHint::FilePath)]
     out: PathBuf,
+    /// Make a key for release --sticky-key instead
+    #[arg(long)]
+    sticky: bool,
 }
 
 impl Keygen {
     /// Makes the key.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        if self.sticky {
+            return self.sticky(global);
+        }
         let key = SigningKey::generate()?;
         let mut beside = self.out.clone().into_os_string();
         beside.push(".pub");
@@ -40,6 +48,21 @@ impl Keygen {
                 "secret key  {} (keep it; whoever has it signs as you)\npublic key  {} ({public})\n",
                 self.out.display(),
                 beside.display()
+            ))?;
+        }
+        Ok(Exit::Done)
+    }
+
+    fn sticky(&self, global: &Global) -> Result<Exit, Failure> {
+        let key = NoiseKey::generate()?;
+        let digits: String = key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        keys::write_secret(&self.out, &format!("{}{digits}\n", keys::STICKY_LABEL))?;
+        if global.json {
+            print::emit_json(&json!({ "secret": self.out }))?;
+        } else {
+            print::emit(&format!(
+                "sticky key  {} (keep it; whoever has it can take the noise off)\n",
+                self.out.display()
             ))?;
         }
         Ok(Exit::Done)

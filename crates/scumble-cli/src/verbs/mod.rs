@@ -6,6 +6,7 @@ pub mod demo;
 pub mod evaluate;
 pub mod inspect;
 pub mod keygen;
+pub mod ledger;
 pub mod plan;
 pub mod release;
 pub mod reproduce;

@@ -2,12 +2,15 @@
 
 use super::plan::choose;
 use crate::exit::{Exit, Failure};
-use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions};
+use crate::keys;
+use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions, TrustOptions};
+use crate::pipeline::{self, Charge, Trust};
 use crate::print::{self, Facts, Paint, grouped, note, number, warn};
-use crate::{keys, pipeline};
 use clap::{Args, ValueHint};
 use scumble::io::open;
-use scumble::release::Certificate;
+use scumble::privacy::Ledger;
+use scumble::projection::Seed;
+use scumble::release::{Certificate, Releaser};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -34,9 +37,8 @@ pub struct Release {
     reading: InputOptions,
     #[command(flatten)]
     mechanism: MechanismOptions,
-    /// Sign the certificate with this key (scumble keygen)
-    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Trust")]
-    sign: Option<PathBuf>,
+    #[command(flatten)]
+    trust: TrustOptions,
 }
 
 impl Release {
@@ -44,14 +46,50 @@ impl Release {
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let (input, out) = (self.input.as_path(), self.output.out.as_path());
         check_places(input, out)?;
-        let key = self.sign.as_deref().map(keys::signing_key).transpose()?;
+        let trust = &self.trust;
+        let sign = trust.sign.as_deref().map(keys::signing_key).transpose()?;
+        let sticky = trust.sticky_key.as_deref().map(keys::sticky_key).transpose()?;
         let source = open(input, &self.reading.read_options(self.dim))?;
-        let releaser = choose(&self.mechanism.request(source.dim())?)?;
+        let mut request = self.mechanism.request(source.dim())?;
+        if let (Some(key), true) = (&sticky, self.mechanism.seed_is_fresh()) {
+            request.parameters.seed = Seed(key.hash(&[b"public seed"])); // the same in every release with this key
+        }
+        let mut releaser = choose(&request)?;
+        if let Some(key) = sticky {
+            releaser = releaser.keyed(key);
+        }
         releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
         let with_labels = self.reading.label.is_some();
-        let certificate = pipeline::release(input, source, &releaser, out, with_labels, key.as_ref())?;
+        let certificate = match (&trust.ledger, &trust.dataset) {
+            (Some(ledger), Some(dataset)) => {
+                let (mut ledger, made) = Ledger::open_or_create(ledger)?;
+                if made {
+                    note("a new ledger was made");
+                }
+                let charge = self.charge(&mut ledger, dataset, &releaser)?;
+                let trust = Trust { sign: sign.as_ref(), charge: Some(charge) };
+                pipeline::release(input, source, &releaser, out, with_labels, trust)?
+            }
+            _ => {
+                let trust = Trust { sign: sign.as_ref(), charge: None };
+                pipeline::release(input, source, &releaser, out, with_labels, trust)?
+            }
+        };
         self.report(global, &certificate)?;
         Ok(Exit::Done)
+    }
+
+    /// Reserves what the release costs. For a sticky one that needs a look at the rows: which of them are new?
+    fn charge<'a>(&self, ledger: &'a mut Ledger, dataset: &str, releaser: &Releaser) -> Result<Charge<'a>, Failure> {
+        let (budget, mechanism) = (self.trust.budget()?, releaser.mechanism());
+        let Some(noise) = releaser.keyed_noise() else {
+            let reservation = ledger.reserve(dataset, budget, mechanism)?;
+            return Ok(Charge { ledger, reservation, rows: None });
+        };
+        let source = open(&self.input, &self.reading.read_options(self.dim))?;
+        let rows = pipeline::fingerprints(&self.input, source, releaser)?;
+        let reservation = ledger.reserve_sticky(dataset, budget, mechanism, &noise.name(dataset), &rows)?;
+        Ok(Charge { ledger, reservation, rows: Some(rows) })
     }
 
     fn report(&self, global: &Global, certificate: &Certificate) -> Result<(), Failure> {

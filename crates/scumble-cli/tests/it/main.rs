@@ -1,10 +1,13 @@
 //! The command line from outside: every test runs the binary.
 
+mod ledger;
 mod malformed;
+mod markers;
 mod mechanisms;
 mod memory;
 mod signatures;
 mod snapshots;
+mod sticky;
 mod support;
 mod trust;
 mod uses;

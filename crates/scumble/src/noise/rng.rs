@@ -64,6 +64,16 @@ impl NoiseKey {
         Self(Zeroizing::new(bytes))
     }
 
+    /// A pseudo-random function of key and context.
+    pub fn hash(&self, context: &[&[u8]]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        for part in context {
+            hasher.update(&(part.len() as u64).to_le_bytes()); // lengths keep ("ab","c") and ("a","bc") apart
+            hasher.update(part);
+        }
+        *hasher.finalize().as_bytes()
+    }
+
     /// The bytes, for the caller who keeps them.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -88,12 +98,7 @@ impl SecretRng {
     /// A retried task, or a sticky release of an unchanged row, draws the same noise again. ChaCha20 always: the bytes
     /// must not depend on the CPU.
     pub fn keyed(key: &NoiseKey, context: &[&[u8]]) -> Self {
-        let mut hasher = blake3::Hasher::new_keyed(&key.0);
-        for part in context {
-            hasher.update(&(part.len() as u64).to_le_bytes()); // lengths keep ("ab","c") and ("a","bc") apart
-            hasher.update(part);
-        }
-        let seed = Zeroizing::new(*hasher.finalize().as_bytes());
+        let seed = Zeroizing::new(key.hash(context));
         Self::with_stream(Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed))))
     }
 

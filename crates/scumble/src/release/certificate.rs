@@ -45,6 +45,9 @@ pub struct Certificate {
     pub encoding: EncodingStatement,
     /// Always `exact-integer`: no float decides anything left of the wall.
     pub numerics: String,
+    /// True if noise is a function of a secret key and the row, so that an unchanged row gives the same bytes again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sticky: bool,
     /// Rows released.
     pub rows: u64,
     /// Hashes of the released columns.
@@ -195,6 +198,7 @@ impl Certificate {
             noise: mechanism.perturbation().describe(),
             encoding: encoder.statement(),
             numerics: "exact-integer".into(),
+            sticky: false,
             rows,
             content,
             parameters: parameters.clone(),
@@ -205,6 +209,23 @@ impl Certificate {
         };
         certificate.digest = certificate.compute_digest();
         certificate
+    }
+
+    /// The same for noise that a secret key gives: what is then assumed, and what is not protected.
+    pub fn sticky(mut self) -> Self {
+        self.sticky = true;
+        self.assumptions.push(
+            "the key of the noise stays secret and serves one data set, and a row's id names the same person in every \
+             release made with it"
+                .into(),
+        );
+        self.not_protected.push(
+            "whether a row has changed between releases made with the same key: an unchanged row gives the same bytes, \
+             and every content that a row takes on costs the loss again"
+                .into(),
+        );
+        self.digest = self.compute_digest();
+        self
     }
 
     /// The same, signed: the signature covers this text and, by its hashes, the released data.
@@ -244,6 +265,9 @@ impl Certificate {
         let mechanism = Mechanism::new(self.parameters.clone())?;
         let encoder = Encoder::new(&mechanism, Some(self.encoding.name.parse()?))?;
         let mut derived = Self::new(&mechanism, &encoder, self.rows, self.content.clone());
+        if self.sticky {
+            derived = derived.sticky();
+        }
         derived.software = self.software.clone(); // who wrote it is a statement, not a number
         derived.signature = self.signature.clone();
         derived.digest = self.digest.clone();

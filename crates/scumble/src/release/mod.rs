@@ -6,8 +6,10 @@
 mod certificate;
 mod encoder;
 mod encoding;
+mod keyed;
 mod releaser;
 mod signature;
+mod statement;
 mod table;
 
 pub(crate) use certificate::hex;
@@ -16,6 +18,7 @@ pub use certificate::{
 };
 pub use encoder::{Encoder, EncodingStatement};
 pub use encoding::Encoding;
+pub use keyed::{Fingerprint, KeyedNoise};
 pub use releaser::{NoiseSource, ReleaseError, Releaser};
 pub use signature::{CONTEXT as SIGNATURE_CONTEXT, PublicKey, Signature, SigningKey};
 pub use table::Release;

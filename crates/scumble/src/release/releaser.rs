@@ -1,5 +1,6 @@
 //! Private rows in, released bytes out: quantise, project, perturb, encode, on all cores.
 
+use super::keyed::{self, Fingerprint, KeyedNoise};
 use super::{Certificate, Content, Encoder, Encoding};
 use crate::error::{DataError, ParameterError};
 use crate::mechanism::Mechanism;
@@ -12,8 +13,8 @@ use rayon::prelude::*;
 pub enum NoiseSource {
     /// Fresh from the operating system: the same input twice gives other noise.
     Fresh,
-    /// A keyed pseudo-random function of the row's id: a retried task gives the same bytes.
-    Keyed(NoiseKey),
+    /// A keyed pseudo-random function of the row: a retried task, or an unchanged row, gives the same bytes.
+    Keyed(KeyedNoise),
 }
 
 /// Why a block could not be released.
@@ -45,10 +46,34 @@ impl Releaser {
         Ok(Self { mechanism, encoder, noise: NoiseSource::Fresh })
     }
 
-    /// The same with noise that is a function of key and row id.
+    /// The same with noise that is a function of key, mechanism, row id and the row on the grid.
     pub fn keyed(mut self, key: NoiseKey) -> Self {
-        self.noise = NoiseSource::Keyed(key);
+        self.noise = NoiseSource::Keyed(KeyedNoise::new(key, &self.mechanism));
         self
+    }
+
+    /// The key's noise, unless noise is fresh.
+    pub fn keyed_noise(&self) -> Option<&KeyedNoise> {
+        match &self.noise {
+            NoiseSource::Keyed(noise) => Some(noise),
+            NoiseSource::Fresh => None,
+        }
+    }
+
+    /// What a ledger may know of these rows before they are released, to charge for what is new. None of fresh noise.
+    pub fn fingerprints(
+        &self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8> + Sync,
+    ) -> Result<Vec<Fingerprint>, ReleaseError> {
+        let Some(noise) = self.keyed_noise() else { return Ok(Vec::new()) };
+        let buffers = || (QuantisedRow::default(), Vec::new());
+        let row = |(quantised, content): &mut (QuantisedRow, Vec<u8>), i: usize| {
+            keyed::content(rows.quantise(i, self.mechanism.grid(), first_row, quantised)?, content);
+            Ok(noise.fingerprint(&id(i), content))
+        };
+        (0..rows.len()).into_par_iter().map_init(buffers, row).collect()
     }
 
     /// The mechanism.
@@ -108,7 +133,8 @@ impl Releaser {
 
     /// The certificate of what was released.
     pub fn certificate(&self, rows: u64, content: Content) -> Certificate {
-        Certificate::new(&self.mechanism, &self.encoder, rows, content)
+        let certificate = Certificate::new(&self.mechanism, &self.encoder, rows, content);
+        if self.keyed_noise().is_some() { certificate.sticky() } else { certificate }
     }
 }
 
@@ -117,6 +143,7 @@ struct Worker<'a> {
     releaser: &'a Releaser,
     rng: SecretRng,
     quantised: QuantisedRow,
+    content: Vec<u8>,
     x: Vec<i64>,
 }
 
@@ -126,6 +153,7 @@ impl<'a> Worker<'a> {
             releaser,
             rng: SecretRng::from_os()?,
             quantised: QuantisedRow::default(),
+            content: Vec::new(),
             x: vec![0; releaser.mechanism.k()],
         })
     }
@@ -140,8 +168,9 @@ impl<'a> Worker<'a> {
     ) -> Result<(), ReleaseError> {
         let mechanism = &self.releaser.mechanism;
         let u = rows.quantise(i, mechanism.grid(), first_row, &mut self.quantised)?;
-        if let NoiseSource::Keyed(key) = &self.releaser.noise {
-            self.rng = SecretRng::keyed(key, &[mechanism.id().as_str().as_bytes(), &id(i)]);
+        if let NoiseSource::Keyed(noise) = &self.releaser.noise {
+            keyed::content(u, &mut self.content);
+            self.rng = noise.stream(&id(i), &self.content);
         }
         mechanism.release_row(u, &mut self.x, &mut self.rng).map_err(|kind| DataError {
             row: first_row + i as u64,

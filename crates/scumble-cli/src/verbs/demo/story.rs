@@ -160,7 +160,7 @@ fn forecast(mechanism: &Mechanism, part: impl Fn(scumble::plan::Recall) -> f64) 
 fn release_file(input: &Path, out: &Path, mechanism: &Mechanism) -> Result<Certificate, Failure> {
     let releaser = Releaser::new(mechanism.clone(), None)?;
     let source = open(input, &ReadOptions::default())?;
-    pipeline::release(input, source, &releaser, out, false, None)
+    pipeline::release(input, source, &releaser, out, false, pipeline::Trust::default())
 }
 
 fn exact(mechanism: &Mechanism, data: &Data) -> Result<ExactQueries, Failure> {

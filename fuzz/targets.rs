@@ -1,0 +1,118 @@
+//! One function a decoder: bytes in, a word about the outcome out. Never a panic, a hang or more than 1 GiB.
+//!
+//! `crates/scumble/tests/it/fuzz.rs` runs them; another driver (libFuzzer, AFL) can take the same functions.
+
+use scumble::io::{self, ReadError, ReadOptions};
+use scumble::privacy::{Ledger, Statement};
+use scumble::release::{Certificate, PublicKey, SigningKey};
+use std::path::Path;
+
+/// A decoder under test. The folder is empty scratch space for files that need a name.
+pub struct Target {
+    /// Name, and folder of its seeds.
+    pub name: &'static str,
+    /// Feeds it.
+    pub run: fn(&[u8], &Path) -> String,
+}
+
+/// All decoders.
+pub const TARGETS: &[Target] = &[
+    Target { name: "npy", run: |bytes, folder| table(bytes, folder, "x.npy") },
+    Target { name: "parquet", run: |bytes, folder| table(bytes, folder, "x.parquet") + &release(folder, "x.parquet") },
+    Target { name: "csv", run: |bytes, folder| table(bytes, folder, "x.csv") },
+    Target { name: "libsvm", run: |bytes, folder| table(bytes, folder, "x.svm") },
+    Target { name: "idx", run: |bytes, folder| table(bytes, folder, "x.idx") },
+    Target { name: "gzip", run: |bytes, folder| table(bytes, folder, "x.csv.gz") },
+    Target { name: "release", run: npy_release },
+    Target { name: "certificate", run: certificate },
+    Target { name: "statement", run: statement },
+    Target { name: "ledger", run: ledger },
+];
+
+fn write(bytes: &[u8], folder: &Path, name: &str) {
+    std::fs::write(folder.join(name), bytes).expect("scratch space");
+}
+
+/// A private table, all of it, and the same file as labels.
+fn table(bytes: &[u8], folder: &Path, name: &str) -> String {
+    write(bytes, folder, name);
+    let path = folder.join(name);
+    let options = ReadOptions { dim: None, ..ReadOptions::default() };
+    let read = || -> Result<u64, ReadError> {
+        let mut source = io::open(&path, &options)?;
+        let mut rows = 0;
+        while let Some(batch) = source.next_batch(1000)? {
+            assert!(!batch.rows().is_empty() && batch.rows().dim() == source.dim());
+            assert!(batch.ids().is_none_or(|ids| ids.len() == batch.rows().len()));
+            rows += batch.rows().len() as u64;
+        }
+        Ok(rows)
+    };
+    let rows = outcome(read());
+    rows + &outcome(io::read_labels(&path).map(|labels| labels.len() as u64))
+}
+
+/// A release with the certificate inside.
+fn release(folder: &Path, name: &str) -> String {
+    let path = folder.join(name);
+    let certificate = outcome(io::read_certificate(&path).map(|text| text.len() as u64));
+    let seal = io::check_seal(&path).map_or_else(|_| "unreadable".into(), |seal| format!("{seal:?}"));
+    certificate + &outcome(io::read_release(&path).map(|file| file.rows)) + &seal
+}
+
+/// The ids beside a release; the release itself is sound.
+fn npy_release(bytes: &[u8], folder: &Path) -> String {
+    const SKETCHES: &[u8] = include_bytes!("sketches.npy");
+    write(SKETCHES, folder, "y.npy");
+    write(b"{}", folder, "y.npy.certificate.json");
+    write(bytes, folder, "y.npy.ids.npy");
+    outcome(io::read_release(&folder.join("y.npy")).map(|file| file.rows))
+}
+
+/// A certificate as it is, and one whose forger has mended the digest.
+fn certificate(bytes: &[u8], _: &Path) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = (PublicKey::from_text(&text), SigningKey::from_text(&text));
+    let parsed = Certificate::parse(&text).map(|(certificate, _)| certificate.statement().len());
+    let mended = serde_json::from_str::<Certificate>(&text).map(|mut certificate| {
+        certificate.signature = None;
+        certificate.digest = certificate.compute_digest();
+        let check = certificate.check();
+        check.map_or_else(|error| letters(&error.to_string()), |_| "sound".into())
+    });
+    format!("{}{}", parsed.is_ok(), mended.unwrap_or_else(|error| letters(&error.to_string())))
+}
+
+fn statement(bytes: &[u8], _: &Path) -> String {
+    match Statement::parse(&String::from_utf8_lossy(bytes)) {
+        Ok(statement) => format!("sound {}", statement.to_markdown().len().min(1)),
+        Err(error) => letters(&error.to_string()),
+    }
+}
+
+/// A ledger that someone else wrote.
+fn ledger(bytes: &[u8], folder: &Path) -> String {
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let _ = std::fs::remove_file(folder.join(format!("l.db{ending}")));
+    }
+    write(bytes, folder, "l.db");
+    match Ledger::open(&folder.join("l.db")) {
+        Ok(mut ledger) => {
+            let accounts = ledger.accounts().map(|accounts| accounts.len() as u64);
+            format!("{} {}", ledger.check().is_ok(), accounts.is_ok())
+        }
+        Err(error) => letters(&error.to_string()),
+    }
+}
+
+/// What kind of outcome it was, without the numbers in it.
+fn outcome(result: Result<u64, ReadError>) -> String {
+    match result {
+        Ok(_) => "read ".into(),
+        Err(error) => letters(&error.kind.to_string()),
+    }
+}
+
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_ascii_alphabetic() || *c == ' ').take(60).collect()
+}
