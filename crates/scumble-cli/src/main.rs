@@ -41,6 +41,7 @@ enum Verb {
     Search(verbs::search::Search),
     Evaluate(verbs::evaluate::Evaluate),
     Reproduce(verbs::reproduce::Reproduce),
+    Audit(verbs::audit::Audit),
     Keygen(verbs::keygen::Keygen),
     Completions(verbs::completions::Completions),
 }
@@ -74,6 +75,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Verb::Search(search) => search.run(&global),
         Verb::Evaluate(evaluate) => evaluate.run(&global),
         Verb::Reproduce(reproduce) => reproduce.run(&global),
+        Verb::Audit(audit) => audit.run(&global),
         Verb::Keygen(keygen) => keygen.run(&global),
         Verb::Completions(completions) => completions.run(Cli::command()),
     }
