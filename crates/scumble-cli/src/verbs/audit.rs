@@ -10,7 +10,7 @@ use scumble::audit::{
     small_case,
 };
 use scumble::io::read_release;
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
 use scumble::privacy::Unit;
 use scumble::release::{Certificate, Releaser};
 use serde_json::json;
@@ -34,7 +34,7 @@ use std::path::PathBuf;
 )]
 pub struct Audit {
     /// Audit the mechanism and encoding of this release, as its certificate states them
-    #[arg(value_name = "RELEASE", value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "RELEASE", value_hint = ValueHint::AnyPath, conflicts_with_all = ["mechanism", "dim"])]
     release: Option<PathBuf>,
     /// Number of attributes [default: 8]
     #[arg(long, value_name = "P")]
@@ -120,7 +120,10 @@ impl Audit {
         let parameters = request.parameters;
         let k = if id.is_raw() { dim } else { request.k.unwrap_or(small.k) };
         let unit = if id.is_record() { Unit::Record } else { parameters.unit };
-        let delta = parameters.delta.or(default_delta(id));
+        let delta = match id.notion() {
+            NotionKind::Pure => None,
+            _ => parameters.delta.or(default_delta(id)),
+        };
         Ok(Parameters { mechanism: id, k, unit, delta, i_understand_this_is_not_dp: true, ..parameters })
     }
 
@@ -131,6 +134,9 @@ impl Audit {
             let mut parameters = self.one(id)?;
             if self.mechanism.beta.is_none() && parameters.unit == Unit::Attribute {
                 parameters.beta = parameters.range.width() / 4.0; // so that values lie several betas from zero
+            }
+            if id == MechanismId::DpSignrpRr {
+                parameters.delta = None; // over the draw of its matrix: only the pure form can be audited
             }
             match Mechanism::new(parameters) {
                 Ok(mechanism) => targets.push(Releaser::new(mechanism, None)?),
@@ -144,10 +150,11 @@ impl Audit {
     fn text(&self, findings: &[Finding], attacks: Option<&Attacks>) -> String {
         let paint = Paint::stdout();
         let rows: Vec<Vec<String>> = findings.iter().map(cells).collect();
-        let head = ["mechanism", "claimed", "delta", "at least", "samples", "pair", "verdict"];
+        let head = ["mechanism", "claimed", "delta", "at least", "samples", "verdict"];
         let mut lines = print::table(&head, &rows);
-        lines[0] = paint.faint(&lines[0]);
+        lines[0] = paint.faint(&format!("{}  pair", lines[0]));
         for (line, finding) in lines[1..].iter_mut().zip(findings) {
+            line.push_str(&format!("  {}: {}", finding.pair.name, finding.change));
             if finding.verdict == Verdict::Broken {
                 *line = paint.bad(line);
             }
@@ -186,7 +193,6 @@ fn cells(finding: &Finding) -> Vec<String> {
         number(finding.delta),
         format!("{:.3}", finding.lower_bound),
         grouped(finding.samples),
-        format!("{}: {}", finding.pair.name, finding.change),
         verdict.into(),
     ]
 }

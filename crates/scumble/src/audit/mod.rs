@@ -81,13 +81,19 @@ impl Default for Settings {
 /// Pairs that get a full sample after the screening.
 const FINALISTS: usize = 3;
 
+/// Events that are counted: those of the finalists, and one beside a known row.
+const COUNTED: usize = FINALISTS + 1;
+
 /// Numbers held for one sample of one row, at the most.
-const MOST_NUMBERS: usize = 1 << 23;
+const MOST_NUMBERS: usize = 1 << 24;
+
+/// Numbers drawn, or so many steps of about the same cost, for one sample of one row.
+const MOST_WORK: usize = 1 << 26;
 
 impl Settings {
     /// The chance of error that one count may have.
     fn alpha(&self) -> f64 {
-        (1.0 - self.confidence) / (self.audits.max(1) * FINALISTS * 2) as f64
+        (1.0 - self.confidence) / (self.audits.max(1) * COUNTED * 2) as f64
     }
 
     fn check(&self) -> Result<(), ParameterError> {
@@ -107,11 +113,13 @@ impl Settings {
     fn samples(&self, mechanism: &Mechanism, epsilon: f64) -> usize {
         let (k, dim) = (mechanism.k(), mechanism.parameters().dim);
         let work = match mechanism.id() {
-            MechanismId::Privcube => k * k / 16,
+            MechanismId::Privcube => k * k / 6,
+            _ if mechanism.projection().is_dense_matrix() => k * dim / 64,
             _ => k.max(dim / 8),
         };
-        let wanted = 60_000.0 * (0.5 / epsilon).max(1.0).powi(2);
-        self.samples.unwrap_or((wanted as usize).min(1 << 20)).min(MOST_NUMBERS / work.max(4)).max(100)
+        let wanted = 60_000.0 / epsilon.min(1.0).powi(2);
+        let most = (MOST_NUMBERS / k.max(4)).min(MOST_WORK / work.max(8));
+        self.samples.unwrap_or((wanted as usize).min(most)).max(100)
     }
 }
 
@@ -172,7 +180,8 @@ pub fn audit(target: &dyn Target, settings: &Settings) -> Result<Finding, AuditE
     auditable(mechanism)?;
     let (epsilon, delta) = claimed(mechanism.promise());
     let n = settings.samples(mechanism, epsilon);
-    let pairs = neighbours::pairs(mechanism);
+    let (beside, pairs): (Vec<Pair>, Vec<Pair>) =
+        neighbours::pairs(mechanism).into_iter().partition(|pair| pair.with_company);
 
     // Screen every pair with a small sample; how the ranking comes out cannot make a bound wrong.
     let deviations = (-2.0 * settings.alpha().ln()).sqrt();
@@ -186,7 +195,8 @@ pub fn audit(target: &dyn Target, settings: &Settings) -> Result<Finding, AuditE
     screened.sort_by(|a, b| b.0.total_cmp(&a.0));
 
     let mut best: Option<Finding> = None;
-    for (_, pair) in screened.into_iter().take(FINALISTS) {
+    // What rows share cannot be seen in one row's law, so the pair beside a known row is always counted.
+    for pair in screened.into_iter().map(|(_, pair)| pair).take(FINALISTS).chain(&beside) {
         let chosen = Event::choose(&draw(target, pair, n)?, &views(mechanism, pair), delta, deviations).0;
         let fresh = draw(target, pair, n)?;
         let counts = chosen.count(&fresh);
@@ -207,7 +217,7 @@ pub fn audit(target: &dyn Target, settings: &Settings) -> Result<Finding, AuditE
             change: pair.change(),
             samples,
             counts: [counts.likelier, counts.other],
-            pairs: pairs.len(),
+            pairs: pairs.len() + beside.len(),
             verdict: match mechanism.promise() {
                 Promise::NotPrivate(_) => Verdict::NotPrivate,
                 Promise::Private(_) if lower_bound > epsilon => Verdict::Broken,

@@ -26,14 +26,14 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The attributes that differ, at most three of them in words.
+    /// The attributes that differ, in words.
     pub fn change(&self) -> String {
         let [u, v] = &self.rows;
         let moved: Vec<usize> = (0..u.len()).filter(|&i| u[i] != v[i]).collect();
-        let shown: Vec<String> =
-            moved.iter().take(3).map(|&i| format!("#{i} {} -> {}", short(u[i]), short(v[i]))).collect();
-        let more = if moved.len() > 3 { format!(" and {} more", moved.len() - 3) } else { String::new() };
-        shown.join(", ") + &more
+        match moved[..] {
+            [i] => format!("#{i} {} -> {}", short(u[i]), short(v[i])),
+            _ => format!("{} attributes", moved.len()),
+        }
     }
 }
 

@@ -1,4 +1,7 @@
 //! The audit: it finds planted faults by itself, accuses no correct mechanism, and comes close to the claim.
+//!
+//! The faults are those of `faults`, by the same numbers, and some more. Two of them no sample can show: a threshold
+//! rounded down changes a probability by 2^-64 (4), and swapping kept and flipped bits keeps the promise (13).
 
 use scumble::audit::{Finding, Settings, Target, Verdict, audit, averaging, counterexample, small_case};
 use scumble::exact::rational;
@@ -322,13 +325,14 @@ fn no_false_alarm_in_a_hundred_runs() {
 
 #[test]
 fn pure_mechanisms_come_within_15_percent_of_their_claim() {
-    for epsilon in [0.5, 1.0, 2.0, 4.0] {
-        for id in private().filter(|id| id.notion() == NotionKind::Pure) {
-            let Finding { lower_bound, verdict, pair, .. } = audit(&small(id, epsilon), &Settings::default()).unwrap();
-            assert_eq!(verdict, Verdict::NotRefuted, "{id} at {epsilon}");
-            println!("{id} at {epsilon}: {lower_bound} by '{}'", pair.name);
-            assert!(lower_bound >= 0.85 * epsilon, "{id} at {epsilon}: only {lower_bound}");
-        }
+    let pure = || private().filter(|id| id.notion() == NotionKind::Pure);
+    let small_epsilons = [MechanismId::DpOporpLaplace, MechanismId::DpSignoporpCeil].into_iter().zip([0.25, 0.5]);
+    let cases = pure().flat_map(|id| [(id, 1.0), (id, 4.0)]).chain(pure().step_by(3).map(|id| (id, 2.0)));
+    for (id, epsilon) in cases.chain(small_epsilons) {
+        let Finding { lower_bound, verdict, pair, .. } = audit(&small(id, epsilon), &Settings::default()).unwrap();
+        println!("{id} at {epsilon}: {lower_bound} by '{}'", pair.name);
+        assert_eq!(verdict, Verdict::NotRefuted, "{id} at {epsilon}");
+        assert!(lower_bound >= 0.85 * epsilon, "{id} at {epsilon}: only {lower_bound}");
     }
 }
 

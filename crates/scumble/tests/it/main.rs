@@ -22,3 +22,4 @@ mod refusals;
 mod support;
 mod symbols;
 mod symbols_data;
+mod timing;
