@@ -252,6 +252,9 @@ fn claimed(promise: &Promise) -> (f64, f64) {
 /// Releases in samples that need a release each.
 const MOST_RELEASES: usize = 4000;
 
+/// Known rows beside the audited one, at the most.
+const MOST_COMPANY: usize = 8;
+
 /// Releases both rows of a pair `n` times.
 fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], ReleaseError> {
     let dim = pair.rows[0].len();
@@ -263,10 +266,12 @@ fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], Relea
             return Ok(Sample { width: k, values: target.release(rows)? });
         }
         // Noise that two rows, two coordinates or two releases share shows in their differences.
-        let block = [row, &pair.rows[0]].concat();
-        let releases = (0..n.min(MOST_RELEASES)).into_par_iter().map(|_| {
-            let both = target.release(Rows::dense(Scalars::F64(&block), dim))?;
-            let (own, known) = both.split_at(k);
+        let block = [row, &pair.rows[0].repeat(MOST_COMPANY)].concat();
+        let releases = (0..n.min(MOST_RELEASES)).into_par_iter().map(|at| {
+            // By turns few and many rows: a releaser may treat them differently.
+            let rows = if at % 2 == 0 { 2 } else { 1 + MOST_COMPANY };
+            let released = target.release(Rows::dense(Scalars::F64(&block[..rows * dim]), dim))?;
+            let (own, known) = released.split_at(k);
             let to_known = own.iter().zip(known).map(|(a, b)| a - b);
             let to_next = own.iter().zip(own.iter().cycle().skip(1)).map(|(a, b)| a - b);
             Ok(own.iter().copied().chain(to_known).chain(to_next).collect::<Vec<f32>>())
