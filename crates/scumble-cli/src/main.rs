@@ -42,6 +42,7 @@ enum Verb {
     Evaluate(verbs::evaluate::Evaluate),
     Reproduce(verbs::reproduce::Reproduce),
     Ledger(verbs::ledger::LedgerVerb),
+    Audit(verbs::audit::Audit),
     Keygen(verbs::keygen::Keygen),
     Completions(verbs::completions::Completions),
 }
@@ -76,6 +77,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Verb::Evaluate(evaluate) => evaluate.run(&global),
         Verb::Reproduce(reproduce) => reproduce.run(&global),
         Verb::Ledger(ledger) => ledger.run(&global),
+        Verb::Audit(audit) => audit.run(&global),
         Verb::Keygen(keygen) => keygen.run(&global),
         Verb::Completions(completions) => completions.run(Cli::command()),
     }

@@ -70,8 +70,9 @@ impl FromStr for Auto<usize> {
     }
 }
 
-fn mechanism_parser() -> impl TypedValueParser<Value = Auto<MechanismId>> {
-    let auto = PossibleValue::new("auto").help("The best for epsilon, unit and bytes, by forecast");
+/// A mechanism's id, or a word that stands for no particular one.
+pub fn mechanism_parser(word: &'static str, help: &'static str) -> impl TypedValueParser<Value = Auto<MechanismId>> {
+    let auto = PossibleValue::new(word).help(help);
     let ids = MechanismId::ALL.iter().map(|id| PossibleValue::new(id.as_str()).help(id.summary()));
     PossibleValuesParser::new(std::iter::once(auto).chain(ids)).map(|text| text.parse().map_or(Auto::Auto, Auto::Is))
 }
@@ -116,7 +117,7 @@ impl InputOptions {
 #[derive(Args, Debug)]
 pub struct MechanismOptions {
     /// Mechanism, or auto
-    #[arg(long, value_name = "ID", default_value = "auto", value_parser = mechanism_parser(), help_heading = "Privacy")]
+    #[arg(long, value_name = "ID", default_value = "auto", value_parser = mechanism_parser("auto", "The best for epsilon, unit and bytes, by forecast"), help_heading = "Privacy")]
     pub mechanism: Auto<MechanismId>,
     /// Privacy loss: smaller is more private
     #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = "Privacy")]
@@ -126,10 +127,10 @@ pub struct MechanismOptions {
     delta: Option<f64>,
     /// Most that the unit may move [default: the width of the range]
     #[arg(long, value_name = "B", allow_negative_numbers = true, help_heading = "Privacy")]
-    beta: Option<f64>,
+    pub beta: Option<f64>,
     /// Public range of an attribute; values outside are clipped
     #[arg(long, value_name = "LO,HI", allow_hyphen_values = true, value_parser = parse_range, help_heading = "Privacy")]
-    range: Range,
+    pub range: Range,
     /// Unit of privacy: attribute, l1, l2 or record [default: attribute; record for privcube and signcap]
     #[arg(long, value_name = "U", help_heading = "Privacy")]
     unit: Option<Unit>,

@@ -1,5 +1,6 @@
 //! One module a verb.
 
+pub mod audit;
 pub mod compare;
 pub mod completions;
 pub mod demo;

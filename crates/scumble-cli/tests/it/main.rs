@@ -1,5 +1,6 @@
 //! The command line from outside: every test runs the binary.
 
+mod audit;
 mod ledger;
 mod malformed;
 mod markers;

@@ -7,7 +7,7 @@ mod features;
 pub mod outcome;
 pub mod page;
 pub mod plot;
-mod random;
+pub(crate) mod random;
 pub mod report;
 pub mod reproduce;
 pub mod retrieval;

@@ -1,5 +1,6 @@
 //! All integration tests in one binary, so that linking stays cheap.
 
+mod audit;
 mod certificate;
 mod estimates;
 mod exact_dp;
@@ -23,3 +24,4 @@ mod refusals;
 mod support;
 mod symbols;
 mod symbols_data;
+mod timing;
