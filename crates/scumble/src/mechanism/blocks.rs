@@ -62,12 +62,9 @@ impl BlockPerturbation {
                 out.add_noise(noise, x, rng);
             }
             (Self::Noise { shift, clip, noise }, Sketches::I32(x)) => {
-                out.noise.resize(x.len(), 0);
-                noise.fill(&mut out.noise, &mut out.wide_noise, rng);
-                out.wide.clear();
+                out.draw(noise, x.len(), rng);
                 for &(at, n) in &out.wide_noise {
                     out.wide.push((at, prepared(x[at].into(), *shift, *clip).saturating_add(n)));
-                    out.noise[at] = 0;
                 }
                 for (at, (x, &n)) in x.iter_mut().zip(&out.noise).enumerate() {
                     let sum = prepared((*x).into(), *shift, *clip) + i64::from(n);
@@ -77,7 +74,15 @@ impl BlockPerturbation {
                     }
                 }
             }
-            (Self::Flips(_) | Self::Symbols(_), Sketches::I32(_)) => unreachable!("their bound fits 16 bits"),
+            (Self::Noise { shift, clip, noise }, Sketches::I64(x)) => {
+                x.iter_mut().for_each(|x| *x = prepared(*x, *shift, *clip));
+                out.draw(noise, x.len(), rng);
+                x.iter_mut().zip(&out.noise).for_each(|(x, &n)| *x = x.saturating_add(n.into()));
+                out.wide_noise.iter().for_each(|&(at, n)| x[at] = x[at].saturating_add(n));
+            }
+            (Self::Flips(_) | Self::Symbols(_), Sketches::I32(_) | Sketches::I64(_)) => {
+                unreachable!("their bound fits 16 bits")
+            }
         }
     }
 }
@@ -90,16 +95,19 @@ fn prepared(x: i64, shift: u32, clip: Option<i64>) -> i64 {
 }
 
 impl Released {
+    /// Draws noise for so many values; 0 stands where it is wide.
+    fn draw(&mut self, noise: &BlockNoise, values: usize, rng: &mut SecretRng) {
+        self.noise.resize(values, 0);
+        noise.fill(&mut self.noise, &mut self.wide_noise, rng);
+        self.wide_noise.iter().for_each(|&(at, _)| self.noise[at] = 0);
+        self.wide.clear();
+    }
+
     fn add_noise(&mut self, noise: &BlockNoise, x: &[i16], rng: &mut SecretRng) {
+        self.draw(noise, x.len(), rng);
         let Self { values, wide, noise: drawn, wide_noise, .. } = self;
-        drawn.resize(x.len(), 0);
         values.resize(x.len(), 0);
-        noise.fill(drawn, wide_noise, rng);
-        wide.clear();
-        for &(at, n) in &*wide_noise {
-            wide.push((at, i64::from(x[at]).saturating_add(n)));
-            drawn[at] = 0;
-        }
+        wide.extend(wide_noise.iter().map(|&(at, n)| (at, i64::from(x[at]).saturating_add(n))));
         let mut saturated = 0;
         for ((value, &n), &x) in values.iter_mut().zip(&*drawn).zip(x) {
             *value = x.wrapping_add(n);

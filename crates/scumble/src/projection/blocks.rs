@@ -3,11 +3,13 @@
 //! No sum of the projection can leave its lane: the bound for the grid's largest integer is proven when the projector is
 //! made, and 16 or 32 bits are chosen by it.
 
+use super::dense_blocks::{Cells, Sums, Widths};
 use super::kernels::{self, LANES, Quantiser};
 use super::{Projection, ProjectionKind};
 use crate::error::DataError;
 use crate::simd::{self, Level};
 use crate::vectors::{Grid, Layout, QuantisedRow, Rows, Scalars};
+use rayon::prelude::*;
 
 /// Columns that are quantised before they are turned into lanes: the tile stays in the L1 cache.
 const COLUMNS: usize = 256;
@@ -17,14 +19,27 @@ const COLUMNS: usize = 256;
 pub(crate) enum Sketches {
     I16(Vec<i16>),
     I32(Vec<i32>),
+    I64(Vec<i64>),
 }
 
 impl Sketches {
-    /// Row r of the block.
-    pub(crate) fn row(&self, r: usize, out: &mut [i64]) {
+    /// The first rows of the block one after the other, `k` values each.
+    pub(crate) fn rows(&self, k: usize, out: &mut [i64]) {
         match self {
-            Self::I16(x) => out.iter_mut().zip(x.iter().skip(r).step_by(LANES)).for_each(|(to, &x)| *to = x.into()),
-            Self::I32(x) => out.iter_mut().zip(x.iter().skip(r).step_by(LANES)).for_each(|(to, &x)| *to = x.into()),
+            Self::I16(x) => rows_of(x, k, out),
+            Self::I32(x) => rows_of(x, k, out),
+            Self::I64(x) => rows_of(x, k, out),
+        }
+    }
+}
+
+fn rows_of<T: Copy + Into<i64>>(x: &[T], k: usize, out: &mut [i64]) {
+    const OUTPUTS: usize = 8; // a cache line of every row at a time
+    for (tile, x) in x.chunks(OUTPUTS * LANES).enumerate() {
+        for (r, row) in out.chunks_exact_mut(k).enumerate() {
+            for (to, lanes) in row[tile * OUTPUTS..].iter_mut().zip(x.chunks_exact(LANES)) {
+                *to = lanes[r].into();
+            }
         }
     }
 }
@@ -45,8 +60,17 @@ pub(crate) struct Room {
 pub(crate) struct BlockProjector {
     projection: Projection,
     grid: Grid,
-    narrow: bool, // sums fit 16 bits
+    sums: Width,
+    dense: Option<Widths>,
     level: Level,
+}
+
+/// Bits of a sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    I16,
+    I32,
+    I64,
 }
 
 impl BlockProjector {
@@ -56,14 +80,27 @@ impl BlockProjector {
     }
 
     fn at(level: Level, projection: &Projection, grid: &Grid) -> Option<Self> {
-        let bound = projection.bound(grid.largest());
-        let supported = matches!(projection.kind(), ProjectionKind::Oporp { .. } | ProjectionKind::Identity);
         // Beyond 2^31 attributes an entry has no room for its sign.
-        if !supported || bound > i128::from(i32::MAX) || projection.dim() >= 1 << 31 {
+        if projection.dim() >= 1 << 31 {
             return None;
         }
-        let narrow = bound <= i128::from(i16::MAX);
-        Some(Self { projection: projection.clone(), grid: *grid, narrow, level })
+        let (sums, dense) = match projection.dense_law() {
+            None => match projection.bound(grid.largest()) {
+                bound if bound <= i128::from(i16::MAX) => (Width::I16, None),
+                bound if bound <= i128::from(i32::MAX) => (Width::I32, None),
+                _ => return None,
+            },
+            Some(law) => {
+                let widths = Widths::new(law, projection.dim(), grid.largest()).filter(|_| projection.is_kept())?;
+                (if widths.wide_sums { Width::I64 } else { Width::I32 }, Some(widths))
+            }
+        };
+        Some(Self { projection: projection.clone(), grid: *grid, sums, dense, level })
+    }
+
+    /// True if rows in this layout go by blocks: sparse rows of a dense matrix touch few of its rows.
+    pub(crate) fn takes(&self, rows: Rows<'_>) -> bool {
+        rows.dim() == self.projection.dim() && !(rows.is_sparse() && self.dense.is_some())
     }
 
     /// The largest absolute value that a sketch can have.
@@ -74,7 +111,11 @@ impl BlockProjector {
     /// Room for the sketches of a block.
     pub(crate) fn sketches(&self) -> Sketches {
         let values = self.projection.k() * LANES;
-        if self.narrow { Sketches::I16(vec![0; values]) } else { Sketches::I32(vec![0; values]) }
+        match self.sums {
+            Width::I16 => Sketches::I16(vec![0; values]),
+            Width::I32 => Sketches::I32(vec![0; values]),
+            Width::I64 => Sketches::I64(vec![0; values]),
+        }
     }
 
     /// Projects up to [`LANES`] rows. The error carries `first_row` and the place in the block.
@@ -86,6 +127,9 @@ impl BlockProjector {
         out: &mut Sketches,
     ) -> Result<(), DataError> {
         assert!(rows.len() <= LANES && rows.dim() == self.projection.dim(), "a block of rows of p attributes");
+        if let Some(widths) = self.dense {
+            return self.project_dense(widths, rows, first_row, room, out);
+        }
         if rows.is_sparse() {
             return self.project_sparse(rows, first_row, room, out);
         }
@@ -122,7 +166,34 @@ impl BlockProjector {
                     });
                 }
             }
+            Sketches::I64(_) => unreachable!("bins fit 32 bits"),
         }
+        Ok(())
+    }
+
+    fn project_dense(
+        &self,
+        widths: Widths,
+        rows: Rows<'_>,
+        first_row: u64,
+        room: &mut Room,
+        out: &mut Sketches,
+    ) -> Result<(), DataError> {
+        let Room { cells16, cells32, tile16, tile32, row, .. } = room;
+        let cells = if widths.wide_cells {
+            self.cells(rows, first_row, row, tile32, cells32)?;
+            Cells::I32(cells32)
+        } else {
+            self.cells(rows, first_row, row, tile16, cells16)?;
+            Cells::I16(cells16)
+        };
+        let out = match out {
+            Sketches::I32(out) => Sums::I32(out),
+            Sketches::I64(out) => Sums::I64(out),
+            Sketches::I16(_) => unreachable!("dense sums are wide"),
+        };
+        let plan = self.projection.dense_plan().expect("a dense matrix");
+        plan.project(self.level, cells, self.grid.largest(), out);
         Ok(())
     }
 
@@ -193,6 +264,7 @@ impl BlockProjector {
         }
         match out {
             Sketches::I32(out) => kernels::transpose_i32(self.level, &room.tile32, k, rows.len(), k, out),
+            Sketches::I64(_) => unreachable!("bins fit 32 bits"),
             Sketches::I16(out) => {
                 room.tile16.clear();
                 room.tile16.extend(room.tile32.iter().map(|&x| x as i16)); // within the bound
@@ -200,6 +272,38 @@ impl BlockProjector {
             }
         }
         Ok(())
+    }
+}
+
+/// All rows projected, row by row; what a user of the projection alone calls.
+impl Projection {
+    /// `x_ij = sum_a W_aj q_ia` for every row i, exactly, on all cores.
+    ///
+    /// # Panics
+    /// If `out` does not hold `rows.len() * k` values, or a sum could leave 63 bits.
+    pub fn apply_rows(&self, rows: Rows<'_>, grid: &Grid, out: &mut [i64]) -> Result<(), DataError> {
+        let k = self.k();
+        assert_eq!(out.len(), rows.len() * k, "one value an output");
+        let projector = BlockProjector::new(self, grid).filter(|projector| projector.takes(rows));
+        out.par_chunks_mut(LANES * k).enumerate().try_for_each_init(
+            || (Room::default(), projector.as_ref().map(BlockProjector::sketches)),
+            |(room, sketches), (block, out)| {
+                let start = block * LANES;
+                let block = rows.slice(start, out.len() / k);
+                match (&projector, sketches) {
+                    (Some(projector), Some(sketches)) => {
+                        projector.project(block, start as u64, room, sketches)?;
+                        sketches.rows(k, out);
+                    }
+                    _ => {
+                        for (i, out) in out.chunks_exact_mut(k).enumerate() {
+                            self.apply(block.quantise(i, grid, start as u64, &mut room.row)?, out);
+                        }
+                    }
+                }
+                Ok(())
+            },
+        )
     }
 }
 
@@ -239,6 +343,10 @@ macro_rules! cell {
                     Scalars::I16(v) if column_stride == 1 && grid.exponent() == 0 && fits_i16(lo) && fits_i16(hi) => {
                         let (lo, hi) = (lo as i16, hi as i16);
                         to.iter_mut().zip(&v[at..]).for_each(|(to, &v)| *to = v.clamp(lo, hi).into());
+                        true
+                    }
+                    Scalars::U8(v) if column_stride == 1 && grid.exponent() == 0 && lo <= 0 && hi >= 255 => {
+                        to.iter_mut().zip(&v[at..]).for_each(|(to, &v)| *to = v.into());
                         true
                     }
                     Scalars::U8(v) => integers!(v),
@@ -294,11 +402,9 @@ mod tests {
         for start in (0..rows.len()).step_by(LANES) {
             let block = rows.slice(start, LANES.min(rows.len() - start));
             projector.project(block, 0, &mut room, &mut sketches).unwrap();
-            for r in 0..block.len() {
-                let mut row = vec![0; projection.k()];
-                sketches.row(r, &mut row);
-                all.push(row);
-            }
+            let mut out = vec![0; block.len() * projection.k()];
+            sketches.rows(projection.k(), &mut out);
+            all.extend(out.chunks_exact(projection.k()).map(<[i64]>::to_vec));
         }
         all
     }
@@ -311,7 +417,14 @@ mod tests {
             let n = [1, 31, 32, 33, 65][case % 5];
             let t = 1 + case % 2;
             let bins = (dim / (1 + case % 4)).max(1);
-            let kinds = [ProjectionKind::Oporp { repeats: t }, ProjectionKind::Identity];
+            let kinds = [
+                ProjectionKind::Oporp { repeats: t },
+                ProjectionKind::Identity,
+                ProjectionKind::Rademacher,
+                ProjectionKind::VerySparse { s: 3.0 },
+                ProjectionKind::Uniform,
+                ProjectionKind::Gaussian,
+            ];
             let bytes: Vec<u8> = (0..n * dim).map(|i| noise(i) as u8).collect();
             let shorts: Vec<i16> = (0..n * dim).map(|i| noise(i) as i16).collect();
             let floats: Vec<f32> = (0..n * dim).map(|i| noise(i) as f32 / 4096.0 - 2048.0).collect();
@@ -332,12 +445,32 @@ mod tests {
                 ] {
                     let grid = Grid::new(Range::new(lo, hi).unwrap(), exponent).unwrap();
                     let rows = Rows::dense(scalars, dim);
+                    if BlockProjector::new(&projection, &grid).is_none() {
+                        // Kinds that have no kernel for values beyond 16 bits.
+                        let narrow = matches!(kind, ProjectionKind::VerySparse { .. } | ProjectionKind::Uniform);
+                        assert!(narrow || kind == ProjectionKind::Gaussian, "{kind} {dim}");
+                        continue;
+                    }
                     let expected = plain(&projection, &grid, rows);
                     for level in Level::all() {
                         assert!(blocks(level, &projection, &grid, rows) == expected, "{kind} {dim} {n} {level:?}");
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn all_rows_at_once_equal_one_by_one() {
+        let (n, dim) = (75, 90);
+        let bytes: Vec<u8> = (0..n * dim).map(|i| (i * 7919 >> 3) as u8).collect();
+        let rows = Rows::dense(Scalars::U8(&bytes), dim);
+        for (kind, exponent) in [("oporp:2", 0), ("rademacher", -4), ("gaussian", 0), ("gaussian", -20)] {
+            let projection = Projection::new(kind.parse().unwrap(), Seed([3; 32]), dim, 22).unwrap();
+            let grid = Grid::new(Range::new(0.0, 255.0).unwrap(), exponent).unwrap();
+            let mut out = vec![0; n * 22];
+            projection.apply_rows(rows, &grid, &mut out).unwrap();
+            assert_eq!(out, plain(&projection, &grid, rows).concat(), "{kind}");
         }
     }
 

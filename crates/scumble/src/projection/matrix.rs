@@ -179,6 +179,27 @@ impl Projection {
         }
     }
 
+    /// The law of a dense matrix.
+    pub(super) fn dense_law(&self) -> Option<Law> {
+        match &self.0.matrix {
+            Matrix::Dense(dense) => Some(dense.law()),
+            _ => None,
+        }
+    }
+
+    /// True if a dense matrix may be kept in memory.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(&self.0.matrix, Matrix::Dense(dense) if dense.is_kept())
+    }
+
+    /// W arranged for blocks of rows.
+    pub(super) fn dense_plan(&self) -> Option<&super::dense_blocks::DensePlan> {
+        match &self.0.matrix {
+            Matrix::Dense(dense) => dense.plan(),
+            _ => None,
+        }
+    }
+
     /// No `|x_j|` is larger when every `|q_i| <= largest`, whatever the seed.
     pub fn bound(&self, largest: i64) -> i128 {
         let weight = match &self.0.matrix {

@@ -7,6 +7,7 @@
 mod blocks;
 mod cache;
 mod dense;
+mod dense_blocks;
 pub(crate) mod kernels;
 mod kind;
 mod matrix;

@@ -145,6 +145,7 @@ struct Block {
     sketches: Sketches,
     released: Released,
     tile: Vec<i16>,
+    values: Vec<i64>,
 }
 
 impl<'a> Worker<'a> {
@@ -154,6 +155,7 @@ impl<'a> Worker<'a> {
             sketches: projector.sketches(),
             released: Released::default(),
             tile: Vec::new(),
+            values: Vec::new(),
         };
         Ok(Self {
             releaser,
@@ -176,7 +178,8 @@ impl<'a> Worker<'a> {
         let width = self.releaser.encoder.bytes_per_row();
         for (block, out) in out.chunks_mut(LANES * width).enumerate() {
             let (start, len) = (start + block * LANES, out.len() / width);
-            if self.block.is_some() && len >= LEAST_BLOCK && rows.dim() == self.releaser.mechanism.projection().dim() {
+            let takes = self.releaser.projector.as_ref().is_some_and(|projector| projector.takes(rows));
+            if takes && len >= LEAST_BLOCK {
                 self.release_block(rows.slice(start, len), start, out, first_row, id)?;
             } else {
                 for (i, out) in (start..).zip(out.chunks_exact_mut(width)) {
@@ -198,7 +201,7 @@ impl<'a> Worker<'a> {
     ) -> Result<(), ReleaseError> {
         let Releaser { mechanism, encoder, noise, projector, perturbation } = self.releaser;
         let (Some(projector), Some(block)) = (projector, &mut self.block) else { unreachable!("blocks are there") };
-        let Block { room, sketches, released, tile } = block;
+        let Block { room, sketches, released, tile, values } = block;
         projector.project(rows, first_row + start as u64, room, sketches)?;
         if let (Some(perturbation), NoiseSource::Fresh) = (perturbation, noise) {
             perturbation.apply(sketches, released, &mut self.rng);
@@ -208,18 +211,21 @@ impl<'a> Worker<'a> {
             }
         }
         let perturbed = perturbation.is_some() && matches!(noise, NoiseSource::Fresh);
-        for (r, out) in out.chunks_exact_mut(encoder.bytes_per_row()).enumerate() {
-            sketches.row(r, &mut self.x);
+        let k = mechanism.k();
+        values.resize(rows.len() * k, 0);
+        sketches.rows(k, values);
+        let each = values.chunks_exact_mut(k).zip(out.chunks_exact_mut(encoder.bytes_per_row()));
+        for (r, (x, out)) in each.enumerate() {
             if perturbed {
                 let wide = released.wide.iter().filter(|(at, _)| at % LANES == r);
-                wide.for_each(|(at, exact)| self.x[at / LANES] = *exact);
+                wide.for_each(|(at, exact)| x[at / LANES] = *exact);
             } else {
                 if let NoiseSource::Keyed(key) = noise {
                     self.rng = SecretRng::keyed(key, &[mechanism.id().as_str().as_bytes(), &id(start + r)]);
                 }
-                mechanism.perturbation().apply(&mut self.x, &mut self.rng);
+                mechanism.perturbation().apply(x, &mut self.rng);
             }
-            encoder.encode(&self.x, out);
+            encoder.encode(x, out);
         }
         Ok(())
     }

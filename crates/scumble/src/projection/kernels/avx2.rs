@@ -1,6 +1,6 @@
 //! The kernels for AVX2. Where the compiler vectorises the plain code well, it is the plain code compiled for AVX2.
 
-use super::{LANES, Quantiser, scalar};
+use super::{GROUP, GROUPS, LANES, PASS, Quantiser, scalar};
 use std::arch::x86_64::*;
 
 /// Compiles a plain kernel for AVX2.
@@ -19,6 +19,7 @@ recompiled! {
     quantise_f64_i32(q: Quantiser, from: &[f64], to: &mut [i32]) -> bool;
     oporp_i16(cells: &[i16], entries: &[u32], larger: usize, size: usize, out: &mut [i16]);
     oporp_i32(cells: &[i32], entries: &[u32], larger: usize, size: usize, out: &mut [i32]);
+    sparse_i16(cells: &[i16], entries: &[u32], starts: &[usize], most: usize, out: &mut [i32]);
 }
 
 /// The constants of the quantiser in registers.
@@ -278,5 +279,135 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], larger: usize, size: usize
         store(lanes, _mm256_permute2x128_si256::<0x20>(low, high));
         store(&mut lanes[16..], _mm256_permute2x128_si256::<0x31>(low, high));
         at = end;
+    }
+}
+
+/// Signed sums of every pattern of a group, for one register of lanes: 32 bytes an entry.
+type GroupTable = [[u8; 32]; 1 << GROUP];
+
+/// Fills a table from the cells of up to [`GROUP`] attributes; missing ones count as 0.
+macro_rules! group_table {
+    ($name:ident, $cell:ty, $add:ident, $sub:ident) => {
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn $name(cells: &[$cell], at: usize, table: &mut GroupTable) {
+            // Pattern 0 subtracts all; setting bit i adds attribute i twice.
+            let mut none = _mm256_setzero_si256();
+            for cells in cells.chunks_exact(LANES).take(GROUP) {
+                none = $sub(none, load(&cells[at..]));
+            }
+            store(&mut table[0], none);
+            let mut attributes = cells.chunks_exact(LANES);
+            for i in 0..GROUP {
+                let cell = attributes.next().map_or(_mm256_setzero_si256(), |cells| load(&cells[at..]));
+                let twice = $add(cell, cell);
+                for pattern in 0..1 << i {
+                    let with = $add(load(&table[pattern]), twice);
+                    store(&mut table[pattern | 1 << i], with);
+                }
+            }
+        }
+    };
+}
+group_table!(table_i16, i16, _mm256_add_epi16, _mm256_sub_epi16);
+group_table!(table_i32, i32, _mm256_add_epi32, _mm256_sub_epi32);
+
+/// The entries that an output's patterns name.
+macro_rules! group_sum {
+    ($tables:ident, $patterns:ident, $add:ident) => {{
+        let patterns: &[u8; GROUPS] = $patterns;
+        let mut sum = _mm256_setzero_si256();
+        for g in 0..GROUPS {
+            sum = $add(sum, load(&$tables[g][usize::from(patterns[g]) & ((1 << GROUP) - 1)]));
+        }
+        sum
+    }};
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn rademacher_i16(cells: &[i16], patterns: &[u8], out: &mut [i32]) {
+    let outputs = out.len() / LANES;
+    let mut tables = Box::new([[[0u8; 32]; 1 << GROUP]; GROUPS]);
+    for (cells, patterns) in cells.chunks(PASS * LANES).zip(patterns.chunks_exact(outputs * GROUPS)) {
+        let groups = cells.len().div_ceil(GROUP * LANES);
+        for half in [0, 16] {
+            for (g, table) in tables.iter_mut().enumerate() {
+                if g < groups {
+                    table_i16(&cells[g * GROUP * LANES..], half, table);
+                } else {
+                    table.fill([0; 32]);
+                }
+            }
+            for (patterns, out) in patterns.as_chunks().0.iter().zip(out.chunks_exact_mut(LANES)) {
+                let sum = group_sum!(tables, patterns, _mm256_add_epi16);
+                let parts = [_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum)];
+                for (part, out) in parts.into_iter().zip(out[half..].chunks_exact_mut(8)) {
+                    let total = _mm256_add_epi32(load(out), _mm256_cvtepi16_epi32(part));
+                    store(out, total);
+                }
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn rademacher_i32(cells: &[i32], patterns: &[u8], out: &mut [i32]) {
+    let outputs = out.len() / LANES;
+    let mut tables = Box::new([[[0u8; 32]; 1 << GROUP]; GROUPS]);
+    for (cells, patterns) in cells.chunks(PASS * LANES).zip(patterns.chunks_exact(outputs * GROUPS)) {
+        let groups = cells.len().div_ceil(GROUP * LANES);
+        for part in [0, 8, 16, 24] {
+            for (g, table) in tables.iter_mut().enumerate() {
+                if g < groups {
+                    table_i32(&cells[g * GROUP * LANES..], part, table);
+                } else {
+                    table.fill([0; 32]);
+                }
+            }
+            for (patterns, out) in patterns.as_chunks().0.iter().zip(out.chunks_exact_mut(LANES)) {
+                let sum = group_sum!(tables, patterns, _mm256_add_epi32);
+                let total = _mm256_add_epi32(load(&out[part..]), sum);
+                store(&mut out[part..], total);
+            }
+        }
+    }
+}
+
+/// Outputs whose sums of 16 lanes fit the registers.
+const OUTPUTS: usize = 6;
+
+#[target_feature(enable = "avx2")]
+pub(super) fn weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32]) {
+    let dim = cells.len() / LANES;
+    assert!(dim.is_multiple_of(2), "attributes are multiplied in pairs");
+    let mut pairs = vec![[[0i16; 16]; 2]; dim / 2]; // 16 lanes of two attributes, interleaved within halves
+    for half in [0, 16] {
+        for (pair, cells) in pairs.iter_mut().zip(cells.chunks_exact(2 * LANES)) {
+            let (a, b) = (load(&cells[half..]), load(&cells[LANES + half..]));
+            store(&mut pair[0], _mm256_unpacklo_epi16(a, b));
+            store(&mut pair[1], _mm256_unpackhi_epi16(a, b));
+        }
+        for (weights, out) in weights.chunks(OUTPUTS * dim).zip(out.chunks_mut(OUTPUTS * LANES)) {
+            // A last group of fewer outputs repeats its first one; the copies are not stored.
+            let row = |o: usize| {
+                let o = if o < weights.len() / dim { o } else { 0 };
+                &weights[o * dim..][..dim]
+            };
+            let rows: [&[[i16; 2]]; OUTPUTS] = std::array::from_fn(|o| row(o).as_chunks().0);
+            let mut sums = [[_mm256_setzero_si256(); 2]; OUTPUTS];
+            for (at, pair) in pairs.iter().enumerate() {
+                let (low, high) = (load(&pair[0]), load(&pair[1]));
+                for (row, sums) in rows.iter().zip(&mut sums) {
+                    let [a, b] = row[at];
+                    let w = _mm256_set1_epi32(i32::from(a) & 0xffff | i32::from(b) << 16);
+                    sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, w));
+                    sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, w));
+                }
+            }
+            for (out, [low, high]) in out.chunks_exact_mut(LANES).zip(sums) {
+                store(&mut out[half..], _mm256_permute2x128_si256::<0x20>(low, high));
+                store(&mut out[half + 8..], _mm256_permute2x128_si256::<0x31>(low, high));
+            }
+        }
     }
 }

@@ -16,6 +16,13 @@ pub(crate) use avx2::transposed_16x32 as rows_to_lanes;
 /// Rows of a block.
 pub(crate) const LANES: usize = 32;
 
+/// Attributes whose signed sums are tabled together by the Rademacher kernels.
+pub(crate) const GROUP: usize = 6;
+/// Groups whose tables fit the L1 cache.
+pub(crate) const GROUPS: usize = 12;
+/// Attributes of one pass over the outputs: so many values must fit 16 bits together.
+pub(crate) const PASS: usize = GROUP * GROUPS;
+
 /// Defines a kernel that dispatches to the module of its level.
 macro_rules! kernel {
     ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)?) => {
@@ -111,4 +118,22 @@ kernel! {
 kernel! {
     /// The same in 32 bits.
     oporp_i32(cells: &[i32], entries: &[u32], larger: usize, size: usize, out: &mut [i32])
+}
+kernel! {
+    /// Rademacher: `out += sum of +-cells`. `patterns` has for every pass of [`PASS`] attributes and every output one
+    /// pattern a [`GROUP`]: bit i is 1 where attribute i has weight +1. [`PASS`] cells together fit 16 bits.
+    rademacher_i16(cells: &[i16], patterns: &[u8], out: &mut [i32])
+}
+kernel! {
+    /// The same from cells of any size whose sums fit 32 bits.
+    rademacher_i32(cells: &[i32], patterns: &[u8], out: &mut [i32])
+}
+kernel! {
+    /// Very sparse: output j is the signed sum of the cells `entries[starts[j]..starts[j + 1]]`, of which `most` together
+    /// fit 16 bits.
+    sparse_i16(cells: &[i16], entries: &[u32], starts: &[usize], most: usize, out: &mut [i32])
+}
+kernel! {
+    /// Weighted sums in 32 bits: output j is the sum of `weights[j * dim + i] * cells[i]`, an even number of attributes.
+    weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32])
 }

@@ -1,6 +1,6 @@
 //! The plain kernels: what the vector ones are checked against, and what their unvectorised ends use.
 
-use super::{LANES, Quantiser};
+use super::{GROUP, GROUPS, LANES, PASS, Quantiser};
 
 macro_rules! quantise {
     ($name:ident, $clip:ident, $float:ty, $int:ty) => {
@@ -90,3 +90,51 @@ macro_rules! oporp {
 oporp!(oporp_u8, u8, i16);
 oporp!(oporp_i16, i16, i16);
 oporp!(oporp_i32, i32, i32);
+
+macro_rules! rademacher {
+    ($name:ident, $cell:ty) => {
+        pub(super) fn $name(cells: &[$cell], patterns: &[u8], out: &mut [i32]) {
+            let outputs = out.len() / LANES;
+            for (cells, patterns) in cells.chunks(PASS * LANES).zip(patterns.chunks_exact(outputs * GROUPS)) {
+                for (patterns, out) in patterns.chunks_exact(GROUPS).zip(out.chunks_exact_mut(LANES)) {
+                    for (i, cells) in cells.chunks_exact(LANES).enumerate() {
+                        let plus = patterns[i / GROUP] >> (i % GROUP) & 1 == 1;
+                        for (sum, &cell) in out.iter_mut().zip(cells) {
+                            *sum += if plus { i32::from(cell) } else { -i32::from(cell) };
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+rademacher!(rademacher_i16, i16);
+rademacher!(rademacher_i32, i32);
+
+#[inline(always)]
+pub(super) fn sparse_i16(cells: &[i16], entries: &[u32], starts: &[usize], most: usize, out: &mut [i32]) {
+    for (range, out) in starts.windows(2).zip(out.chunks_exact_mut(LANES)) {
+        out.fill(0);
+        for part in entries[range[0]..range[1]].chunks(most) {
+            let mut sums = [0i16; LANES];
+            for &entry in part {
+                let minus = -((entry & 1) as i16); // all ones for minus: (x ^ -1) + 1 = -x
+                let cells = &cells[(entry >> 1) as usize * LANES..][..LANES];
+                for (sum, &cell) in sums.iter_mut().zip(cells) {
+                    *sum = sum.wrapping_add((cell ^ minus).wrapping_sub(minus));
+                }
+            }
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = out.wrapping_add(sum.into()));
+        }
+    }
+}
+
+pub(super) fn weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32]) {
+    let dim = cells.len() / LANES;
+    for (weights, out) in weights.chunks_exact(dim).zip(out.chunks_exact_mut(LANES)) {
+        out.fill(0);
+        for (&w, cells) in weights.iter().zip(cells.chunks_exact(LANES)) {
+            out.iter_mut().zip(cells).for_each(|(sum, &cell)| *sum += i32::from(w) * i32::from(cell));
+        }
+    }
+}

@@ -133,9 +133,6 @@ pub(super) fn look_up(row: &[u8], tables: &[[[f32; 8]; 256]], sums: &mut [f32; 8
 pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
     let k = query.len();
     let whole = k / 16 * 16;
-    if rows.len() < TILE * k || k == 0 {
-        return scalar::dots(rows, query, out);
-    }
     let chunks = query[..whole].as_chunks::<16>().0;
     // `sum` of floats starts from -0. Eight sums at a time, one for each row: more would not fit the registers.
     let mut sum = _mm256_set1_ps(-0.0);

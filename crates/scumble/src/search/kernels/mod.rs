@@ -60,7 +60,7 @@ kernel! {
     plain_distances(rows: &[u8], query: &[u8], out: &mut [u32])
 }
 kernel! {
-    /// Inner products of up to [`TILE`] rows with a query, in the order of additions of [`super::dot`].
+    /// Inner products of [`TILE`] rows with a query, in the order of additions of [`super::dot`].
     dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE])
 }
 kernel! {

@@ -42,8 +42,8 @@ pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
 }
 
 pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
-    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
-        *out = super::super::dot(query, row);
+    for (r, out) in out.iter_mut().enumerate() {
+        *out = super::super::dot(query, &rows[r * query.len()..][..query.len()]);
     }
 }
 
