@@ -84,4 +84,5 @@ pub mod privacy;
 pub mod projection;
 pub mod release;
 pub mod search;
+pub mod simd;
 pub mod vectors;

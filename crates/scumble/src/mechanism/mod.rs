@@ -7,6 +7,7 @@
 //! \[LL23\]: Li and Li, "Differential Privacy with Random Projections and Sign Random Projections".
 //! \[GV15\]: Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy".
 
+mod blocks;
 mod classes;
 mod dp_oporp;
 mod dp_oporp_lattice;
@@ -34,6 +35,7 @@ mod record;
 pub mod signcap;
 mod vertices;
 
+pub(crate) use blocks::{BlockPerturbation, Released};
 pub use classes::Classes;
 pub use gain::Gain;
 pub use id::{MechanismId, NotionKind, OutputKind};
@@ -46,7 +48,7 @@ pub use record::Cap;
 use crate::error::{DataErrorKind, ParameterError};
 use crate::noise::SecretRng;
 use crate::privacy::{Promise, Unit};
-use crate::projection::Projection;
+use crate::projection::{BlockProjector, Projection};
 use crate::vectors::{Grid, PrivateRow};
 use parameters::Setup;
 
@@ -194,6 +196,12 @@ impl Mechanism {
         self.projection.apply(u, out);
         self.perturbation.apply(out, rng);
         Ok(())
+    }
+
+    /// Blocks of rows go through these; `None` where a row must be looked at by itself.
+    pub(crate) fn block_projector(&self) -> Option<BlockProjector> {
+        // A promise about the norm is checked row by row.
+        if self.norm_steps.is_some() { None } else { BlockProjector::new(&self.projection, &self.grid) }
     }
 
     /// Checks a promise about the input on which the guarantee rests.

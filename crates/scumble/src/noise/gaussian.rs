@@ -5,6 +5,8 @@
 //! Departure: the tail beyond the table is cut. [`RoundedGaussian::distance`] bounds the total variation distance from
 //! the true law, cut tail included; the mechanism adds it to delta.
 
+use super::SecretRng;
+use super::half::Tail;
 use super::words::{Words, count_above};
 use crate::error::ParameterError;
 use crate::exact::Normal;
@@ -121,6 +123,21 @@ impl RoundedGaussian {
         let word = |n: usize, level: usize| self.words.get(level).map(|column| column[n]);
         let magnitude = count_above(&self.words[0], draw, words, word) as i64;
         if minus { -magnitude } else { magnitude }
+    }
+}
+
+/// The table is the whole law: there is nothing beyond it.
+impl Tail for RoundedGaussian {
+    fn thresholds(&self, _: u64, most: usize) -> Option<Vec<u64>> {
+        (self.entries() <= most.max(1 << 21)).then(|| self.words[0].clone())
+    }
+
+    fn word(&self, n: usize, level: usize) -> Option<u64> {
+        self.words.get(level).map(|column| column[n])
+    }
+
+    fn beyond(&self, n: usize, _: &mut SecretRng) -> u64 {
+        n as u64
     }
 }
 

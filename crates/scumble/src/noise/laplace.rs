@@ -4,13 +4,16 @@
 //! Holds for: `attribute` and `l1`. Moving the centre by m changes a probability by at most a^-|m|, so the one
 //! inequality a^-B <= e^epsilon carries the proof. R is rounded up: more noise.
 
+use super::SecretRng;
 use super::geometric::{Geometric, fraction_of_word, positive, ratio_above};
+use super::half::{Tail, word_of};
 use super::words::{Words, with_sign};
 use crate::error::ParameterError;
 use crate::exact::WorstRatio;
 use num_bigint::{BigInt, BigUint};
+use num_integer::Integer;
 use num_rational::BigRational;
-use num_traits::{One, Pow};
+use num_traits::{One, Pow, ToPrimitive};
 
 /// Discrete Laplace noise.
 #[derive(Debug, Clone)]
@@ -76,6 +79,48 @@ impl Laplace {
                 return n;
             }
         }
+    }
+}
+
+/// Bits that enclose a power of a while the thresholds are computed.
+const WIDTH: u32 = 256;
+
+/// P(N > n) = a^(n+1) / (1 + a). The reduced denominator keeps the odd part of 2^64 + R, which is prime to R and not 1:
+/// the expansion never ends.
+impl Tail for Laplace {
+    fn thresholds(&self, last: u64, most: usize) -> Option<Vec<u64>> {
+        let (r, sum) = (BigUint::from(self.ratio()), (BigUint::one() << 64u32) + self.ratio());
+        let mut thresholds = Vec::new();
+        // a^(n+1) between low and high over 2^WIDTH; over 1 + a that is low 2^64 / (2^64 + R).
+        let (mut low, mut high) = (&r << (WIDTH - 64), &r << (WIDTH - 64));
+        loop {
+            let [below, above] = [&low, &high].map(|power| ((power << 128u32) / &sum) >> WIDTH);
+            let n = thresholds.len();
+            let first = if below == above { below.to_u64().expect("below 1/2") } else { self.exact_word(n, 0) };
+            thresholds.push(first);
+            if first < last {
+                return Some(thresholds);
+            }
+            if thresholds.len() == most {
+                return None;
+            }
+            (low, high) = ((low * &r) >> 64u32, (high * &r).div_ceil(&(BigUint::one() << 64u32)));
+        }
+    }
+
+    fn word(&self, n: usize, level: usize) -> Option<u64> {
+        Some(self.exact_word(n, level))
+    }
+
+    fn beyond(&self, n: usize, rng: &mut SecretRng) -> u64 {
+        (n as u64).saturating_add(self.geometric.draw(rng))
+    }
+}
+
+impl Laplace {
+    fn exact_word(&self, n: usize, level: usize) -> u64 {
+        let (r, unit) = (BigUint::from(self.ratio()), BigUint::one() << 64u32);
+        word_of(&Pow::pow(&r, n + 1), &((&unit + &r) << (64 * n)), level)
     }
 }
 

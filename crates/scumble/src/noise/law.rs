@@ -1,6 +1,7 @@
 //! One noise law among those that a mechanism may add, as integers that a certificate can carry.
 
 use super::geometric::positive;
+use super::half::{BlockNoise, Tail};
 use super::rng::SecretRng;
 use super::{Laplace, RoundedGaussian, Staircase};
 use crate::error::ParameterError;
@@ -114,6 +115,19 @@ impl Noise {
             Self::Gaussian(law) => {
                 NoiseParameters::RoundedGaussian { sigma: law.sigma().clone(), precision_bits: law.precision_bits() }
             }
+        }
+    }
+
+    /// The same law with tables that fill blocks; `None` where they would be too large.
+    pub fn blocks(&self) -> Option<BlockNoise> {
+        BlockNoise::new(self.clone())
+    }
+
+    pub(super) fn tail(&self) -> &dyn Tail {
+        match self {
+            Self::Laplace(law) => law,
+            Self::Staircase(law) => law,
+            Self::Gaussian(law) => law,
         }
     }
 

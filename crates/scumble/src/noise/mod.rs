@@ -4,10 +4,13 @@
 //! until it is decided), and rounded toward more noise. Each can show its own inequality in exact arithmetic:
 //! [`Noise::check`] for the pure laws, [`FlipTable::check`] for sign bits, [`RoundedGaussian::distance`] for delta.
 
+mod block;
 mod choice;
 mod coin;
 mod gaussian;
 mod geometric;
+mod half;
+pub(crate) mod kernels;
 mod laplace;
 mod law;
 mod rng;
@@ -16,9 +19,11 @@ mod symbols;
 mod wide;
 mod words;
 
+pub use block::{BlockFlips, BlockSymbols};
 pub use choice::Choice;
 pub use coin::{Coin, FlipParameters, FlipTable};
 pub use gaussian::RoundedGaussian;
+pub use half::BlockNoise;
 pub use laplace::Laplace;
 pub use law::{Noise, NoiseParameters};
 pub use rng::{NoEntropy, NoiseKey, SecretRng};

@@ -6,13 +6,16 @@
 //! |n| hold one fall, so a shift by at most B changes the level by at most 1, and 1/b <= e^epsilon carries the proof.
 //! Rb is rounded up: more noise.
 
+use super::SecretRng;
 use super::geometric::{Geometric, fraction_of_word, positive, ratio_above};
+use super::half::{Tail, word_of};
 use super::words::{Words, count_above, with_sign};
 use crate::error::ParameterError;
 use crate::exact::WorstRatio;
 use num_bigint::{BigInt, BigUint};
+use num_integer::Integer;
 use num_rational::BigRational;
-use num_traits::{One, Pow, Zero};
+use num_traits::{One, Pow, ToPrimitive, Zero};
 
 /// Discrete staircase noise.
 #[derive(Debug, Clone)]
@@ -92,16 +95,23 @@ impl Staircase {
     #[inline]
     pub(super) fn draw<W: Words>(&self, words: &mut W) -> i64 {
         loop {
-            let periods = self.geometric.draw(words);
-            let offset = if self.draw_high(words) {
-                words.below(self.width)
-            } else {
-                self.width + words.below(self.sensitivity - self.width)
-            };
-            if let Some(n) = with_sign(periods.saturating_mul(self.sensitivity).saturating_add(offset), words) {
+            let magnitude = self.draw_magnitude(words);
+            if let Some(n) = with_sign(magnitude, words) {
                 return n;
             }
         }
+    }
+
+    /// q B + i, with 0 as likely as it is on one side.
+    #[inline]
+    fn draw_magnitude<W: Words>(&self, words: &mut W) -> u64 {
+        let periods = self.geometric.draw(words);
+        let offset = if self.draw_high(words) {
+            words.below(self.width)
+        } else {
+            self.width + words.below(self.sensitivity - self.width)
+        };
+        periods.saturating_mul(self.sensitivity).saturating_add(offset)
     }
 
     /// An offset weighs 1 in the high part and b in the low part.
@@ -113,6 +123,74 @@ impl Staircase {
         let draw = words.next_u64();
         let word = |_, level| Some(high_word(self.ratio(), self.sensitivity, self.width, level));
         count_above(&self.chance_of_high, draw, words, word) == 1
+    }
+}
+
+/// Bits that enclose a power of b while the thresholds are computed.
+const WIDTH: u32 = 256;
+
+/// With n + 1 = m B + i and b = Rb / U, U = 2^64: P(N > n) = b^m (C (U - Rb) + Rb S) / (U (2 S - U + Rb)), where
+/// S = r U + (B - r) Rb weighs a period from its first offset on, and C what is left of it from offset i on.
+impl Tail for Staircase {
+    fn thresholds(&self, last: u64, most: usize) -> Option<Vec<u64>> {
+        let period = usize::try_from(self.sensitivity).ok()?;
+        let ratio = BigUint::from(self.ratio());
+        let (mut low, mut high) = (BigUint::one() << WIDTH, BigUint::one() << WIDTH); // b^m over 2^WIDTH
+        let mut thresholds = Vec::new();
+        let den = self.tail_denominator() << WIDTH;
+        loop {
+            let n = thresholds.len();
+            let offset = (n + 1) % period;
+            if offset == 0 {
+                (low, high) = ((low * &ratio) >> 64u32, (high * &ratio).div_ceil(&(BigUint::one() << 64u32)));
+            }
+            let num = self.tail_numerator(offset as u64) << 64u32;
+            let [below, above] = [&low, &high].map(|power| (power * &num) / &den);
+            let first = if below == above { below.to_u64().expect("below 1/2") } else { self.exact_word(n, 0) };
+            thresholds.push(first);
+            // After whole periods the law starts afresh.
+            if first < last && offset == 0 {
+                return Some(thresholds);
+            }
+            if thresholds.len() >= most {
+                return None;
+            }
+        }
+    }
+
+    fn word(&self, n: usize, level: usize) -> Option<u64> {
+        Some(self.exact_word(n, level))
+    }
+
+    fn beyond(&self, n: usize, rng: &mut SecretRng) -> u64 {
+        (n as u64).saturating_add(self.draw_magnitude(rng))
+    }
+}
+
+impl Staircase {
+    /// C (U - Rb) + Rb S.
+    fn tail_numerator(&self, offset: u64) -> BigUint {
+        let (unit, ratio) = (BigUint::one() << 64u32, BigUint::from(self.ratio()));
+        let (high, low) = match offset < self.width {
+            true => (self.width - offset, self.sensitivity - self.width),
+            false => (0, self.sensitivity - offset),
+        };
+        let left = &unit * high + &ratio * low;
+        let period = &unit * self.width + &ratio * (self.sensitivity - self.width);
+        left * (unit - &ratio) + ratio * period
+    }
+
+    /// U (2 S - U + Rb).
+    fn tail_denominator(&self) -> BigUint {
+        let (unit, ratio) = (BigUint::one() << 64u32, BigUint::from(self.ratio()));
+        let period = &unit * self.width + &ratio * (self.sensitivity - self.width);
+        (period * 2u32 + ratio - &unit) << 64u32
+    }
+
+    fn exact_word(&self, n: usize, level: usize) -> u64 {
+        let (periods, offset) = ((n as u64 + 1) / self.sensitivity, (n as u64 + 1) % self.sensitivity);
+        let num = self.tail_numerator(offset) * Pow::pow(&BigUint::from(self.ratio()), periods);
+        word_of(&num, &(self.tail_denominator() << (64 * periods)), level)
     }
 }
 

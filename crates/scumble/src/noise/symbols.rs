@@ -92,9 +92,15 @@ impl SymbolTable {
     #[inline]
     pub fn draw(&self, class: usize, rng: &mut SecretRng) -> usize {
         let draw = if self.bits == 32 { u64::from(rng.next_u32()) } else { rng.next_u64() >> 2 };
-        let width = self.symbols() - 1;
         // Every border is looked at: the time does not tell the symbol.
-        self.below[class * width..(class + 1) * width].iter().map(|&border| usize::from(draw >= border)).sum()
+        self.borders(class).iter().map(|&border| usize::from(draw >= border)).sum()
+    }
+
+    /// The borders between the symbols of a class, over 2^bits.
+    #[inline]
+    pub(super) fn borders(&self, class: usize) -> &[u64] {
+        let width = self.symbols() - 1;
+        &self.below[class * width..(class + 1) * width]
     }
 
     /// Number of symbols.

@@ -1,6 +1,7 @@
 //! Dense matrices: every entry is drawn from the `matr` stream by its own law.
 
 use super::cache::{Cache, compute_once};
+use super::dense_blocks::DensePlan;
 use super::stream::{MATRIX, Stream};
 use super::{Seed, normal, spectral};
 use crate::vectors::PrivateRow;
@@ -92,6 +93,7 @@ pub(super) struct Dense {
     dim: usize,
     k: usize,
     matrix: Cache<Matrix>,
+    plan: OnceLock<DensePlan>,
     extremes: OnceLock<Extremes>,
     operator_norm: OnceLock<f64>,
 }
@@ -104,6 +106,7 @@ impl Dense {
             dim,
             k,
             matrix: Cache::new(),
+            plan: OnceLock::new(),
             extremes: OnceLock::new(),
             operator_norm: OnceLock::new(),
         }
@@ -148,7 +151,7 @@ impl Dense {
 
     /// W in memory, if it is small enough and worth it after `attributes` more rows of it.
     fn matrix(&self, attributes: usize) -> Option<&Matrix> {
-        if self.dim.checked_mul(self.k).is_none_or(|entries| entries > CACHED_ENTRIES) {
+        if !self.is_kept() {
             return None;
         }
         self.matrix.get(attributes, self.dim / 4, || match self.law {
@@ -156,6 +159,16 @@ impl Dense {
             Law::Uniform => Matrix::I16(self.build(|w| w as i16)),
             Law::VerySparse { .. } | Law::Rademacher => Matrix::I8(self.build(|w| w as i8)),
         })
+    }
+
+    /// True if all of W may be kept in memory.
+    pub(super) fn is_kept(&self) -> bool {
+        self.dim.checked_mul(self.k).is_some_and(|entries| entries <= CACHED_ENTRIES)
+    }
+
+    /// W arranged for blocks of rows, if it may be kept.
+    pub(super) fn plan(&self) -> Option<&DensePlan> {
+        self.is_kept().then(|| compute_once(&self.plan, || DensePlan::new(self)))
     }
 
     fn build<T: Copy + Default + Send>(&self, narrow: fn(i32) -> T) -> Vec<T> {

@@ -161,6 +161,45 @@ impl Projection {
         }
     }
 
+    /// The same in 32 bits, where the bound fits them; dense matrices have their own blocks.
+    pub(super) fn apply_i32(&self, row: PrivateRow<'_>, out: &mut [i32]) {
+        out.fill(0);
+        match &self.0.matrix {
+            Matrix::Identity => row.entries().for_each(|(i, q)| out[i] = q as i32),
+            Matrix::Oporp(oporp) => oporp.apply(row, out),
+            Matrix::Dense(_) => unreachable!("sparse rows of a dense matrix go one by one"),
+        }
+    }
+
+    /// OPORP's attributes by bin, for blocks of rows.
+    pub(super) fn bins(&self) -> Option<&super::oporp::ByBin> {
+        match &self.0.matrix {
+            Matrix::Oporp(oporp) => Some(oporp.by_bin()),
+            _ => None,
+        }
+    }
+
+    /// The law of a dense matrix.
+    pub(super) fn dense_law(&self) -> Option<Law> {
+        match &self.0.matrix {
+            Matrix::Dense(dense) => Some(dense.law()),
+            _ => None,
+        }
+    }
+
+    /// True if a dense matrix may be kept in memory.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(&self.0.matrix, Matrix::Dense(dense) if dense.is_kept())
+    }
+
+    /// W arranged for blocks of rows.
+    pub(super) fn dense_plan(&self) -> Option<&super::dense_blocks::DensePlan> {
+        match &self.0.matrix {
+            Matrix::Dense(dense) => dense.plan(),
+            _ => None,
+        }
+    }
+
     /// No `|x_j|` is larger when every `|q_i| <= largest`, whatever the seed.
     pub fn bound(&self, largest: i64) -> i128 {
         let weight = match &self.0.matrix {

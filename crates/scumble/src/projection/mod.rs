@@ -4,8 +4,11 @@
 //! `x_j = sum_i W_ij q_i`, exactly. W is a function of (kind, seed, p, k) alone and any row of it can be computed
 //! alone, so that sparse rows of millions of attributes need only what they touch.
 
+mod blocks;
 mod cache;
 mod dense;
+mod dense_blocks;
+pub(crate) mod kernels;
 mod kind;
 mod matrix;
 mod normal;
@@ -15,6 +18,8 @@ mod seed;
 mod spectral;
 mod stream;
 
+pub(crate) use blocks::{BlockProjector, Room, Sketches};
+pub(crate) use kernels::LANES;
 pub use kind::ProjectionKind;
 pub use matrix::Projection;
 pub use seed::Seed;

@@ -6,11 +6,13 @@
 //! bins side by side.
 
 use super::Seed;
-use super::cache::Cache;
+use super::cache::{Cache, compute_once};
 use super::stream::{PERMUTATION, SIGNS, Stream};
 use crate::vectors::PrivateRow;
 use rand_core::Rng;
 use rayon::prelude::*;
+use std::ops::AddAssign;
+use std::sync::OnceLock;
 
 /// The table of bins and signs is kept up to this size; beyond it every attribute is computed when it is needed.
 const CACHED_BYTES: usize = 64 << 20;
@@ -90,6 +92,16 @@ enum Table {
     U32(Vec<u32>),
 }
 
+/// The attributes of every bin, in order of the bins, each `attribute << 1 | minus`: what blocks of rows add up.
+pub(super) struct ByBin {
+    /// One list a repetition.
+    pub(super) entries: Vec<Vec<u32>>,
+    /// The first so many bins of a repetition have one attribute more.
+    pub(super) larger: usize,
+    /// The others have so many.
+    pub(super) size: usize,
+}
+
 /// An OPORP, as a function of its seed.
 pub(super) struct Oporp {
     dim: usize,
@@ -97,6 +109,7 @@ pub(super) struct Oporp {
     sizes: Bins,
     repetitions: Vec<(Permutation, Stream)>,
     table: Cache<Table>,
+    by_bin: OnceLock<ByBin>,
 }
 
 impl Oporp {
@@ -113,6 +126,7 @@ impl Oporp {
             sizes: Bins::new(dim as u64, bins as u64),
             repetitions: (0..repeats as u32).map(repetition).collect(),
             table: Cache::new(),
+            by_bin: OnceLock::new(),
         }
     }
 
@@ -188,8 +202,27 @@ impl Oporp {
         self.table(self.dim);
     }
 
+    /// The attributes by bin; `dim` is below 2^31.
+    pub(super) fn by_bin(&self) -> &ByBin {
+        compute_once(&self.by_bin, || {
+            let Bins { size, larger } = self.sizes;
+            let entries = (0..self.repeats()).map(|r| {
+                let mut entries = vec![0; self.dim];
+                let mut next: Vec<usize> = (0..self.bins).map(|b| b * size as usize + b.min(larger as usize)).collect();
+                for attribute in 0..self.dim {
+                    let (output, plus) = self.locate(r, attribute);
+                    let next = &mut next[output - r * self.bins];
+                    entries[*next] = (attribute as u32) << 1 | u32::from(!plus);
+                    *next += 1;
+                }
+                entries
+            });
+            ByBin { entries: entries.collect(), larger: larger as usize, size: size as usize }
+        })
+    }
+
     /// `out += W^T q`.
-    pub(super) fn apply(&self, row: PrivateRow<'_>, out: &mut [i64]) {
+    pub(super) fn apply<S: Sum>(&self, row: PrivateRow<'_>, out: &mut [S]) {
         match self.table(row.entries().count()) {
             Some(Table::U16(table)) => self.apply_cached(table, row, out),
             Some(Table::U32(table)) => self.apply_cached(table, row, out),
@@ -197,22 +230,42 @@ impl Oporp {
                 for (i, q) in row.entries() {
                     for r in 0..self.repeats() {
                         let (output, plus) = self.locate(r, i);
-                        out[output] += if plus { q } else { -q };
+                        out[output] += S::of(if plus { q } else { -q });
                     }
                 }
             }
         }
     }
 
-    fn apply_cached<T: Copy + Into<u32>>(&self, table: &[T], row: PrivateRow<'_>, out: &mut [i64]) {
+    fn apply_cached<T: Copy + Into<u32>, S: Sum>(&self, table: &[T], row: PrivateRow<'_>, out: &mut [S]) {
         let t = self.repeats();
         for (i, q) in row.entries() {
             for &entry in &table[i * t..][..t] {
                 let entry: u32 = entry.into();
                 let minus = i64::from(entry & 1) - 1; // all ones for minus: (q ^ -1) + 1 = -q
-                out[(entry >> 1) as usize] += (q ^ minus) - minus;
+                out[(entry >> 1) as usize] += S::of((q ^ minus) - minus);
             }
         }
+    }
+}
+
+/// What bins are added up in.
+pub(super) trait Sum: Copy + AddAssign {
+    /// A value that is known to fit.
+    fn of(q: i64) -> Self;
+}
+
+impl Sum for i64 {
+    #[inline]
+    fn of(q: i64) -> Self {
+        q
+    }
+}
+
+impl Sum for i32 {
+    #[inline]
+    fn of(q: i64) -> Self {
+        q as Self
     }
 }
 

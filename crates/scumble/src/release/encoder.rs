@@ -3,7 +3,9 @@
 
 use super::Encoding;
 use crate::error::ParameterError;
-use crate::mechanism::{Mechanism, OutputKind};
+use crate::mechanism::{Mechanism, OutputKind, Released};
+use crate::projection::{LANES, kernels};
+use crate::simd;
 use serde::{Deserialize, Serialize};
 
 /// How to read the bytes of a row without this library. Part of the certificate.
@@ -152,6 +154,81 @@ impl Encoder {
         }
     }
 
+    /// Encodes a block of up to [`LANES`] rows of released values, bits or symbols, lane by lane.
+    pub(crate) fn encode_block(&self, rows: usize, released: &Released, tile: &mut Vec<i16>, out: &mut [u8]) {
+        let (level, width) = (simd::level(), self.bytes_per_row());
+        match self.encoding {
+            Encoding::B1 if !released.codes.is_empty() => {
+                kernels::untranspose_u8(level, &released.codes, rows, width, out);
+            }
+            Encoding::Symbols { .. } => {
+                let packed = self.pack_lanes(&released.codes);
+                kernels::untranspose_u8(level, &packed, rows, width, out);
+            }
+            // Values, also where only their signs are kept.
+            Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4 | Encoding::B1 => {
+                tile.resize(self.k * LANES, 0);
+                kernels::untranspose_i16(level, &released.values, rows, self.k, tile);
+                for (row, out) in tile.chunks_exact(self.k).zip(out.chunks_exact_mut(width)) {
+                    self.encode_narrow(row, out);
+                }
+                let mut whole = vec![0; self.k];
+                for &(at, _) in released.wide.iter().filter(|(at, _)| at % LANES < rows) {
+                    // A value that 16 bits do not hold: its row again, from the exact values.
+                    let lane = at % LANES;
+                    for (j, x) in whole.iter_mut().enumerate() {
+                        *x = released.values[j * LANES + lane].into();
+                    }
+                    for (at, exact) in released.wide.iter().filter(|(at, _)| at % LANES == lane) {
+                        whole[at / LANES] = *exact;
+                    }
+                    self.encode(&whole, &mut out[lane * width..][..width]);
+                }
+            }
+        }
+    }
+
+    /// Encodes one row of values that 16 bits hold.
+    fn encode_narrow(&self, row: &[i16], out: &mut [u8]) {
+        let exact = self.unit as f32; // a power of two in range: then the product needs no rounding
+        let is_exact =
+            f64::from(exact) == self.unit && libm::frexp(self.unit).0 == 0.5 && (1e-30..1e30).contains(&exact);
+        match self.encoding {
+            Encoding::F32 if is_exact => {
+                for (bytes, &x) in out.as_chunks_mut().0.iter_mut().zip(row) {
+                    *bytes = (f32::from(x) * exact).to_le_bytes();
+                }
+            }
+            Encoding::I16 if self.divisor == 1 => {
+                for (bytes, &x) in out.as_chunks_mut().0.iter_mut().zip(row) {
+                    *bytes = x.to_le_bytes();
+                }
+            }
+            _ => {
+                let wide: Vec<i64> = row.iter().map(|&x| x.into()).collect();
+                self.encode(&wide, out);
+            }
+        }
+    }
+
+    /// Packs codes lane by lane, as [`Encoder::pack`] does row by row.
+    fn pack_lanes(&self, codes: &[u8]) -> Vec<u8> {
+        let (per_byte, base) = self.encoding.packing();
+        let mut packed = vec![0u8; self.bytes_per_row() * LANES];
+        for (bytes, codes) in packed.chunks_exact_mut(LANES).zip(codes.chunks(per_byte * LANES)) {
+            let missing = per_byte - codes.len() / LANES;
+            for codes in codes.chunks_exact(LANES) {
+                for (byte, &code) in bytes.iter_mut().zip(codes) {
+                    *byte = byte.wrapping_mul(base as u8).wrapping_add(code); // base 256 starts from 0
+                }
+            }
+            for _ in 0..missing {
+                bytes.iter_mut().for_each(|byte| *byte = byte.wrapping_mul(base as u8));
+            }
+        }
+        packed
+    }
+
     /// Packs codes base `base`, the first of a byte most significant; a short last byte is filled with zeros.
     fn pack(&self, row: &[i64], out: &mut [u8], per_byte: usize, code: impl Fn(i64) -> u8, base: u16) {
         for (byte, chunk) in out.iter_mut().zip(row.chunks(per_byte)) {
@@ -274,6 +351,52 @@ mod tests {
             let mut values = vec![0.0; codes.len()];
             encoder.decode(&out, &mut values);
             assert!(values.iter().zip(&codes).all(|(&value, &code)| value == code as f32 - 1.0));
+        }
+    }
+
+    /// A block is what its rows are one by one: every encoding, whole and partial blocks, values beyond 16 bits.
+    #[test]
+    fn blocks_encode_as_rows_do() {
+        for k in [1, 5, 8, 31, 32, 33, 64, 160, 300] {
+            for encoding in [Encoding::F32, Encoding::I16, Encoding::B8, Encoding::B4, Encoding::B1] {
+                for (divisor, unit) in [(1, 0.125), (7, 0.125), (1, 0.3)] {
+                    let encoder = Encoder { encoding, k, divisor, unit, values: Vec::new() };
+                    let values: Vec<i16> = (0..k * LANES).map(|i| (i * 7919) as i16).collect();
+                    let mut wide = vec![(3, 40_000), (k * LANES - 1, -123_456_789)];
+                    wide.extend((k > 1).then_some((3 + (k - 1) * LANES, 65_536)));
+                    let mut released = Released::default();
+                    (released.values, released.wide) = (values, wide);
+                    check(&encoder, &released);
+                }
+            }
+            for count in [2, 3, 4, 5, 16] {
+                let encoder = encoder(count, k);
+                let codes = (0..k * LANES).map(|i| (i * 7919 % usize::from(count)) as u8).collect();
+                let mut released = Released::default();
+                released.codes = codes;
+                check(&encoder, &released);
+            }
+        }
+    }
+
+    fn check(encoder: &Encoder, released: &Released) {
+        let width = encoder.bytes_per_row();
+        for rows in [1, 6, 31, 32] {
+            let (mut tile, mut block) = (Vec::new(), vec![0; rows * width]);
+            encoder.encode_block(rows, released, &mut tile, &mut block);
+            for (r, found) in block.chunks_exact(width).enumerate() {
+                let at = |j: usize| {
+                    let at = j * LANES + r;
+                    let exact = released.wide.iter().find(|(wide, _)| *wide == at).map(|(_, x)| *x);
+                    exact.unwrap_or_else(|| match released.codes.get(at) {
+                        Some(code) => i64::from(*code),
+                        None => i64::from(released.values[at]),
+                    })
+                };
+                let (row, mut expected) = ((0..encoder.k).map(at).collect::<Vec<_>>(), vec![0; width]);
+                encoder.encode(&row, &mut expected);
+                assert_eq!(found, expected, "{} k {} rows {rows}", encoder.encoding, encoder.k);
+            }
         }
     }
 }

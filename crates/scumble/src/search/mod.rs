@@ -4,6 +4,8 @@
 //! searcher is not protected, and ranks clearly better. Ties go to the lower row, so results are repeatable.
 
 mod hits;
+mod kernels;
+mod select;
 mod symbols;
 mod top;
 
@@ -13,8 +15,11 @@ pub use top::Hit;
 use crate::error::{DataError, ParameterError};
 use crate::mechanism::{Mechanism, OutputKind, Perturbation};
 use crate::release::Release;
+use crate::simd::{self, Level};
 use crate::vectors::{QuantisedRow, Rows};
+use kernels::{MOST_BYTES, ROWS, TILE};
 use rayon::prelude::*;
+use select::Nearest;
 use top::Top;
 
 /// How rows are ranked.
@@ -96,6 +101,7 @@ pub fn search(
     top: usize,
     metric: Option<Metric>,
 ) -> Result<Vec<Vec<Hit>>, ParameterError> {
+    simd::check()?;
     if top == 0 {
         return Err(ParameterError::invalid("--top must be at least 1"));
     }
@@ -108,7 +114,8 @@ pub fn search(
     }
     match (metric, queries) {
         (Metric::Hamming, Queries::Released(other)) if release.mechanism().id().output() == OutputKind::Bits => {
-            Ok((0..other.len()).into_par_iter().map(|q| hamming(release, other.row(q), top)).collect())
+            let queries: Vec<&[u8]> = (0..other.len()).map(|q| other.row(q)).collect();
+            Ok(hamming(simd::level(), release.bytes(), &queries, top))
         }
         (Metric::Hamming, _) => Err(ParameterError::invalid(
             "Hamming ranks released bits against released bits; use cosine or inner-product here",
@@ -120,13 +127,56 @@ pub fn search(
     }
 }
 
-fn hamming(release: &Release, query: &[u8], top: usize) -> Vec<Hit> {
-    let mut best = Top::new(top);
-    for (row, bytes) in release.bytes().chunks_exact(query.len()).enumerate() {
-        let distance: u32 = bytes.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum();
-        best.offer(row, -(distance as f32));
-    }
-    best.into_hits().into_iter().map(|hit| Hit { score: -hit.score, ..hit }).collect()
+/// Rows that a task scans between two looks at the others: a multiple of [`ROWS`].
+const TASK_ROWS: usize = 1 << 13;
+
+/// All queries meet a block of rows while it is in the cache.
+fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<Hit>> {
+    let Some(width) = queries.first().map(|query| query.len()) else { return Vec::new() };
+    assert!(rows.len() / width <= u32::MAX as usize, "rows are numbered in 32 bits");
+    let fresh = || vec![Nearest::new(top, 8 * width as u32); queries.len()];
+    // Turning bits into lanes pays from a few queries on.
+    let tables: Vec<_> = match queries.len() > 3 && width <= MOST_BYTES {
+        true => queries.iter().map(|query| kernels::nibble_tables(query)).collect(),
+        false => Vec::new(),
+    };
+    let scan = |mut nearest: Vec<Nearest>, (task, rows): (usize, &[u8])| {
+        let first = task * TASK_ROWS;
+        let whole = if tables.is_empty() { 0 } else { rows.len() / (ROWS * width) * ROWS };
+        let (blocks, rest) = rows.split_at(whole * width);
+        let (mut low, mut high) = (vec![0; width * ROWS], vec![0; width * ROWS]);
+        for (block, rows) in blocks.chunks_exact(ROWS * width).enumerate() {
+            kernels::split_nibbles(level, rows, width, &mut low, &mut high);
+            for (tables, nearest) in tables.chunks(2).zip(nearest.chunks_mut(2)) {
+                let (mut out, mut masks) = ([[0; ROWS]; 2], [0; 2]);
+                let last = nearest.len() - 1; // an odd query is compared with itself
+                let limits = [0, last].map(|q| nearest[q].limit() as u16);
+                let pair = [&tables[0], &tables[last]];
+                kernels::distances(level, &low, &high, pair, limits, &mut out, &mut masks);
+                for ((nearest, out), mut mask) in nearest.iter_mut().zip(&out).zip(masks) {
+                    while mask != 0 {
+                        let r = mask.trailing_zeros() as usize;
+                        nearest.offer((first + block * ROWS + r) as u32, out[r].into());
+                        mask &= mask - 1;
+                    }
+                }
+            }
+        }
+        let mut out = vec![0; rest.len() / width];
+        for (query, nearest) in queries.iter().zip(&mut nearest) {
+            kernels::plain_distances(level, rest, query, &mut out);
+            for (row, &distance) in (first + whole..).zip(&out) {
+                nearest.offer(row as u32, distance);
+            }
+        }
+        nearest
+    };
+    let merged = rows
+        .par_chunks(TASK_ROWS * width)
+        .enumerate()
+        .fold(fresh, scan)
+        .reduce(fresh, |a, b| a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect());
+    merged.into_iter().map(Nearest::into_hits).collect()
 }
 
 /// Every query as values.
@@ -139,23 +189,43 @@ fn query_values(queries: Queries<'_>) -> Vec<Vec<f32>> {
 
 /// Inner products on decoded rows: every encoding, and what the look-up of packed rows is checked against.
 fn by_score(release: &Release, queries: Queries<'_>, top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-    let k = release.k();
-    let rows = release.all_values();
-    let scale: Vec<f32> = match metric {
-        Metric::Cosine => rows.chunks_exact(k).map(|row| dot(row, row).sqrt().max(f32::MIN_POSITIVE).recip()).collect(),
-        _ => vec![1.0; release.len()],
-    };
-    query_values(queries)
-        .into_par_iter()
-        .map(|query| {
-            let norm = if metric == Metric::Cosine { dot(&query, &query).sqrt().max(f32::MIN_POSITIVE) } else { 1.0 };
-            let mut best = Top::new(top);
-            for (row, values) in rows.chunks_exact(k).enumerate() {
-                best.offer(row, dot(&query, values) * scale[row] / norm);
+    by_score_at(simd::level(), release, &query_values(queries), top, metric)
+}
+
+/// All queries meet a few decoded rows while those are in the cache.
+fn by_score_at(level: Level, release: &Release, queries: &[Vec<f32>], top: usize, metric: Metric) -> Vec<Vec<Hit>> {
+    let (k, width) = (release.k(), release.encoder().bytes_per_row());
+    let length = |values: &[f32]| dot(values, values).sqrt().max(f32::MIN_POSITIVE);
+    let norm = |query: &Vec<f32>| if metric == Metric::Cosine { length(query) } else { 1.0 };
+    let norms: Vec<f32> = queries.iter().map(norm).collect();
+    let fresh = || -> Vec<Top> { queries.iter().map(|_| Top::new(top)).collect() };
+    let scan = |mut best: Vec<Top>, (task, bytes): (usize, &[u8])| {
+        let (mut rows, mut scale, mut scores) = (vec![0.0; TILE * k], [1.0; TILE], [0.0; TILE]);
+        for (tile, bytes) in bytes.chunks(TILE * width).enumerate() {
+            let first = task * TASK_ROWS + tile * TILE;
+            let count = bytes.len() / width;
+            for ((row, bytes), scale) in rows.chunks_exact_mut(k).zip(bytes.chunks_exact(width)).zip(&mut scale) {
+                release.encoder().decode(bytes, row);
+                if metric == Metric::Cosine {
+                    *scale = length(row).recip();
+                }
             }
-            best.into_hits()
-        })
-        .collect()
+            for ((query, norm), best) in queries.iter().zip(&norms).zip(&mut best) {
+                kernels::dots(level, &rows, query, &mut scores);
+                for (row, (score, scale)) in scores.iter().zip(scale).enumerate().take(count) {
+                    best.offer(first + row, score * scale / norm);
+                }
+            }
+        }
+        best
+    };
+    let merged = release
+        .bytes()
+        .par_chunks(TASK_ROWS * width)
+        .enumerate()
+        .fold(fresh, scan)
+        .reduce(fresh, |a, b| a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect());
+    merged.into_iter().map(Top::into_hits).collect()
 }
 
 /// Inner product in sixteen lanes: the order of additions is fixed, so scores are equal on every machine.
@@ -170,4 +240,54 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
         }
     }
     sums.iter().sum::<f32>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Distances, masks and selection against plain counting, for code lengths up to 300 bytes and any number of rows.
+    #[test]
+    fn hamming_equals_plain_counting_at_every_level() {
+        let byte = |i: usize| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 45) as u8;
+        for (case, width) in (1..=300).step_by(23).chain([16, 32, 64, 128]).enumerate() {
+            let rows = [0, 1, 63, 64, 65, 200, 1000][case % 7];
+            let data: Vec<u8> = (0..rows * width).map(byte).collect();
+            for count in [1, 2, 4, 5, 9] {
+                let asked: Vec<u8> = (0..count * width).map(|i| byte(i + 77)).collect();
+                let queries: Vec<&[u8]> = asked.chunks_exact(width).collect();
+                for level in Level::all() {
+                    let found = hamming(level, &data, &queries, 7);
+                    for (query, found) in queries.iter().zip(&found) {
+                        let distance =
+                            |row: &[u8]| row.iter().zip(*query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
+                        let mut all: Vec<(u32, usize)> = data.chunks_exact(width).map(distance).zip(0..).collect();
+                        all.sort_unstable();
+                        all.truncate(7);
+                        assert!(
+                            found.iter().map(|hit| (hit.score as u32, hit.row)).eq(all),
+                            "{width} {rows} {level:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The vector kernel adds in the plain order: not one bit differs, for any length.
+    #[test]
+    fn inner_products_are_equal_bit_for_bit() {
+        for k in 0..=300 {
+            let value = |i: usize| ((i * 7919 % 2003) as f32 - 1001.0) * 1e-3 * (1.0 + (i % 7) as f32 * 1e3);
+            let rows: Vec<f32> = (0..TILE * k).map(value).collect();
+            let query: Vec<f32> = (0..k).map(|i| value(i + 31)).collect();
+            for level in Level::all() {
+                let mut out = [0.0; TILE];
+                kernels::dots(level, &rows, &query, &mut out);
+                for (r, out) in out.iter().enumerate().filter(|_| k > 0) {
+                    assert_eq!(out.to_bits(), dot(&query, &rows[r * k..][..k]).to_bits(), "{k} {level:?}");
+                }
+            }
+        }
+    }
 }

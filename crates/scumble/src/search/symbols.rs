@@ -4,8 +4,9 @@
 //! A score is the sum of its bytes' entries in byte order, in 32-bit floats, so it is the same on every machine.
 //! Eight queries share one walk over the rows: an entry holds their eight sums side by side.
 
-use super::{Hit, Metric, top::Top};
+use super::{Hit, Metric, kernels, top::Top};
 use crate::release::Release;
+use crate::simd;
 use rayon::prelude::*;
 
 const LANES: usize = 8;
@@ -35,7 +36,7 @@ impl<'a> Packed<'a> {
     }
 
     fn search_block(&self, queries: &[Vec<f32>], scale: &[f32], top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-        let tables = self.tables(queries);
+        let (level, tables) = (simd::level(), self.tables(queries));
         let mut norms = [1.0f32; LANES];
         if metric == Metric::Cosine {
             for (norm, query) in norms.iter_mut().zip(queries) {
@@ -46,10 +47,7 @@ impl<'a> Packed<'a> {
         let width = self.release.encoder().bytes_per_row();
         for (row, (bytes, &scale)) in self.release.bytes().chunks_exact(width).zip(scale).enumerate() {
             let mut sums = [0.0f32; LANES];
-            for (table, &byte) in tables.iter().zip(bytes) {
-                let entry = &table[usize::from(byte)];
-                sums.iter_mut().zip(entry).for_each(|(sum, part)| *sum += part);
-            }
+            kernels::look_up(level, bytes, &tables, &mut sums);
             for ((best, sum), norm) in best.iter_mut().zip(sums).zip(norms) {
                 best.offer(row, sum * scale * norm);
             }

@@ -31,16 +31,23 @@ impl PartialOrd for Hit {
 pub(crate) struct Top {
     size: usize,
     heap: BinaryHeap<Hit>,
+    least: f32, // scores below it cannot enter
 }
 
 impl Top {
     pub fn new(size: usize) -> Self {
-        Self { size, heap: BinaryHeap::with_capacity(size.min(1 << 16) + 1) }
+        Self { size, heap: BinaryHeap::with_capacity(size.min(1 << 16) + 1), least: f32::NEG_INFINITY }
     }
 
     #[inline]
     pub fn offer(&mut self, row: usize, score: f32) {
-        let hit = Hit { row, score };
+        // Most rows end here: one comparison.
+        if score >= self.least || score.is_nan() {
+            self.take_in(Hit { row, score });
+        }
+    }
+
+    fn take_in(&mut self, hit: Hit) {
         if self.heap.len() < self.size {
             self.heap.push(hit);
         } else if let Some(mut worst) = self.heap.peek_mut()
@@ -48,6 +55,17 @@ impl Top {
         {
             *worst = hit;
         }
+        if self.heap.len() == self.size
+            && let Some(worst) = self.heap.peek()
+        {
+            self.least = if worst.score.is_nan() { f32::NEG_INFINITY } else { worst.score };
+        }
+    }
+
+    /// The best of both.
+    pub fn merge(mut self, other: Self) -> Self {
+        other.heap.into_iter().for_each(|hit| self.offer(hit.row, hit.score));
+        self
     }
 
     /// Best first.

@@ -1,0 +1,473 @@
+"""scumble beside numpy, scipy, scikit-learn, faiss, usearch and OpenDP: same data, one run, results checked first.
+
+A bar is a ratio of times measured one after the other. Each round times the peer, then ours; the table has the median
+ratio of all rounds and its spread. `python compare.py --binary PEERS --cli SCUMBLE [--quick] [--only WORD]`.
+"""
+
+import argparse, json, math, os, platform, resource, statistics, subprocess, sys, tempfile, time
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import numpy as np
+import scipy.sparse as sp
+
+import user_baseline as user
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--binary", required=True)
+parser.add_argument("--cli", required=True)
+parser.add_argument("--quick", action="store_true", help="fewer rounds and no files of gigabytes")
+parser.add_argument("--only", default="", help="only measurements whose name has this word")
+parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
+parser.add_argument("--folder", help="where the data go (default: a temporary folder)")
+options = parser.parse_args()
+
+ROUNDS = 2 if options.quick else 5
+folder = options.folder or tempfile.mkdtemp(prefix="scumble-bench-")
+os.makedirs(folder, exist_ok=True)
+at = lambda name: os.path.join(folder, name)
+rng = np.random.default_rng(0)
+bars, facts, curves = [], [], []
+
+
+def ours(task, threads=1, reps=3, **arguments):
+    """Seconds of our runs."""
+    command = [options.binary, task, f"threads={threads}", f"reps={reps}"]
+    command += [f"{key}={value}" for key, value in arguments.items()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["seconds"]
+
+
+def timed(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def wanted(name):
+    return options.only in name
+
+
+def compare(name, bar, peer, task, work=1.0, unit="", peer_work=None, rounds=ROUNDS, **arguments):
+    """One line of the table of bars: how many times faster we are, in `rounds` rounds."""
+    if not wanted(name):
+        return
+    peer()
+    ratios, theirs, mine = [], [], []
+    for _ in range(rounds):
+        theirs.append(timed(peer) / (peer_work or work))
+        mine.append(statistics.median(ours(task, **arguments)) / work)
+        ratios.append(theirs[-1] / mine[-1])
+    record(name, bar, ratios, 1 / statistics.median(theirs), 1 / statistics.median(mine), unit)
+
+
+def record(name, bar, ratios, theirs, mine, unit):
+    ratio = statistics.median(ratios)
+    bars.append((name, bar, ratio, min(ratios), max(ratios), theirs, mine, unit))
+    verdict = "ok" if ratio >= bar else "MISSED"
+    print(f"{name}: {ratio:.3g} x [{min(ratios):.3g} .. {max(ratios):.3g}], bar {bar:g} x: {verdict}"
+          f" (peer {theirs:.3g}, ours {mine:.3g} {unit})", flush=True)
+
+
+def absolute(name, bar, values, unit):
+    """A bar that is a speed of ours alone."""
+    value = statistics.median(values)
+    bars.append((name, bar, value, min(values), max(values), None, value, unit))
+    print(f"{name}: {value:.3g} {unit} [{min(values):.3g} .. {max(values):.3g}], bar {bar:g}:"
+          f" {'ok' if value >= bar else 'MISSED'}", flush=True)
+
+
+def within(found, expected, draws, what):
+    """A rate within 6 standard errors."""
+    error = math.sqrt(max(expected * (1 - expected), 1 / draws) / draws)
+    assert abs(found - expected) < 6 * error, f"{what}: {found}, not {expected}"
+
+
+# ---------------------------------------------------------------- releases
+
+def pixels(n, p=784):
+    x = rng.integers(0, 256, (n, p), dtype=np.uint8)
+    for i in range(0, n, 1000):
+        part = x[i:i + 1000]
+        part[rng.random(part.shape, dtype=np.float32) < 0.8] = 0  # as sparse as MNIST
+    return x
+
+
+def check_bits(x, file, matrix, k, epsilon, beta):
+    """Flip rates by level, against the exact projection."""
+    w = np.fromfile(matrix, np.int32).reshape(x.shape[1], k)
+    part = slice(0, 2000)
+    exact = x[part].astype(np.int64) @ w
+    bits = np.unpackbits(np.fromfile(file, np.uint8).reshape(len(x), -1)[part], axis=1)[:, :k]
+    level = np.where(exact > 0, -(-exact // beta), -exact // beta + 1)
+    for l in range(1, int(level.max()) + 1):
+        here = level == l
+        if here.sum() > 1000:
+            flipped = (bits[here] != (exact[here] > 0)).mean()
+            within(flipped, math.exp(-(l - 1) * epsilon) / (1 + math.exp(epsilon)), here.sum(), f"flips at level {l}")
+
+
+def check_noise(x, file, matrix, k, deviation, name):
+    w = np.fromfile(matrix, np.int32).reshape(x.shape[1], k)
+    part = slice(0, 2000)
+    noise = np.fromfile(file, np.int16).reshape(len(x), k)[part] - x[part].astype(np.int64) @ w
+    assert abs(noise.std() / deviation - 1) < 0.02, f"{name}: deviation {noise.std()}, not {deviation}"
+    assert abs(noise.mean()) < 6 * deviation / math.sqrt(noise.size), f"{name}: mean {noise.mean()}"
+
+
+def releases():
+    n, p, k = 60_000, 784, 256
+    x = pixels(n)
+    np.save(at("x8.npy"), x)
+    base = dict(data=at("x8.npy"), k=k, epsilon=1)
+    laws = [
+        ("dp-signoporp-ceil", "sign", 80, 20, {}),
+        ("dp-oporp-staircase", "noise", 40, 10, dict(encoding="i16")),
+        ("dp-oporp-laplace", "noise", 40, 10, dict(encoding="i16")),
+        ("dp-oporp", "noise", 25, 6, dict(encoding="i16", delta=1e-6)),
+    ]
+    deviations = {"dp-oporp-staircase": 1.3850 * 255, "dp-oporp-laplace": math.sqrt(2) * 255, "dp-oporp": 4.2247 * 255}
+    for mechanism, kind, naive_bar, tuned_bar, more in laws:
+        name = f"{mechanism}, 60,000 x 784 u8 to 256"
+        if not wanted(name):
+            continue
+        arguments = dict(base, mechanism=mechanism, **more)
+        ours("release", reps=1, out=at("out"), matrix=at("w"), **arguments)
+        if kind == "sign":
+            check_bits(x, at("out"), at("w"), k, 1.0, 255)
+            naive, tuned = user.dp_sign_oporp_smooth, user.dp_sign_oporp_smooth_tuned
+        else:
+            check_noise(x, at("out"), at("w"), k, deviations[mechanism], mechanism)
+            naive, tuned = user.dp_oporp, user.dp_oporp_tuned
+        compare(f"{name} / naive numpy", naive_bar, lambda: naive(x, k), "release", n, "rows/s", **arguments)
+        compare(f"{name} / tuned numpy", tuned_bar, lambda: tuned(x, k), "release", n, "rows/s", **arguments)
+    # From floats, as embeddings come; and the plain code, to see what blocks are worth.
+    if wanted("floats"):
+        np.save(at("x32.npy"), (x / np.float32(255)).astype(np.float32))
+        floats = dict(data=at("x32.npy"), k=k, epsilon=1, lo=0, hi=1, beta=1)
+        for mechanism in ("dp-signoporp-ceil", "dp-oporp-staircase"):
+            speed = n / statistics.median(ours("release", mechanism=mechanism, **floats))
+            facts.append((f"{mechanism} from f32, 784 to 256", f"{speed:,.0f} rows/s"))
+        for mechanism in ("dp-signoporp-ceil", "dp-oporp-staircase"):
+            speed = n / statistics.median(ours("release", reps=1, mechanism=mechanism, row_by_row=1, **base))
+            facts.append((f"{mechanism} from u8, row by row (the plain code)", f"{speed:,.0f} rows/s"))
+
+
+def symbols_beside_bits():
+    """Issue 5: the release of one bit and of three symbols, relative to the sign mechanism."""
+    if not wanted("symbols beside bits"):
+        return
+    n = 60_000
+    base = dict(data=at("x8.npy"), k=256, epsilon=2)
+    ratios = []
+    for _ in range(ROUNDS):
+        sign = statistics.median(ours("release", mechanism="dp-signoporp-rr-smooth", **base))
+        for what, more in (("bit (ceil)", dict(mechanism="dp-signoporp-ceil")),
+                           ("3 symbols", dict(mechanism="dp-oporp-lattice", symbols=3))):
+            ratios.append((what, sign / statistics.median(ours("release", **dict(base, **more)))))
+    for what in ("bit (ceil)", "3 symbols"):
+        mine = [ratio for name, ratio in ratios if name == what]
+        record(f"symbols beside bits: release of one {what} / sign mechanism", 0.7, mine, 1, statistics.median(mine), "")
+
+
+def whole_records():
+    """Issue 6: rows a second and thread of the whole-record mechanisms."""
+    n = 4000
+    if not wanted("record"):
+        return
+    x = rng.standard_normal((n, 384), dtype=np.float32)
+    np.save(at("embeddings.npy"), x / np.linalg.norm(x, axis=1, keepdims=True))
+    for mechanism, k, bar in (("privcube", 64, 15_000), ("privcube", 128, 3_000), ("signcap", 128, 500_000)):
+        arguments = dict(data=at("embeddings.npy"), mechanism=mechanism, k=k, epsilon=10, lo=-1, hi=1, beta=2)
+        speeds = [n / t for t in ours("release", reps=ROUNDS, **arguments)]
+        absolute(f"record: {mechanism}, 384 f32 to k = {k}", bar, speeds, "rows/s")
+
+
+# ---------------------------------------------------------------- projections
+
+def dense():
+    n, p, k = 20_000, 784, 512
+    if not wanted("dense"):
+        return
+    x8 = pixels(n)
+    x16 = rng.integers(-2000, 2001, (n, p)).astype(np.int16)
+    np.save(at("d8.npy"), x8)
+    np.save(at("d16.npy"), x16)
+    x = x8.astype(np.float32)
+    w = rng.standard_normal((p, k), dtype=np.float32)
+    for name, bar, data, exact, more in (
+        ("dense rademacher, 784 u8 to 512", 4, "d8.npy", x8, dict(kind="rademacher")),
+        ("dense rademacher, 784 i16 to 512", 2.5, "d16.npy", x16, dict(kind="rademacher", lo=-2000, hi=2000)),
+        ("dense gaussian, 784 u8 to 512", 1, "d8.npy", x8, dict(kind="gaussian")),
+        ("dense uniform, 784 u8 to 512", 1, "d8.npy", x8, dict(kind="uniform")),
+        ("dense very sparse (s = 3), 784 u8 to 512", 1, "d8.npy", x8, {"kind": "very-sparse:3"}),
+    ):
+        arguments = dict(data=at(data), k=k, **more)
+        ours("project", reps=1, out=at("out"), matrix=at("w"), **arguments)
+        found = np.fromfile(at("out"), np.int64).reshape(n, k)[:500]
+        matrix = np.fromfile(at("w"), np.int32).reshape(p, k).astype(np.int64)
+        assert np.array_equal(found, exact[:500].astype(np.int64) @ matrix), name
+        compare(f"{name} / numpy sgemm", bar, lambda: x @ w, "project", n, "rows/s", **arguments)
+    from sklearn.random_projection import SparseRandomProjection
+    sparse = SparseRandomProjection(k, density=1 / 3, dense_output=True, random_state=0).fit(x)
+    compare("dense very sparse (s = 3) / scikit-learn SparseRandomProjection", 4, lambda: sparse.transform(x), "project",
+            n, "rows/s", rounds=2, data=at("d8.npy"), k=k, kind="very-sparse:3")
+
+
+def sparse():
+    n, p, k, nnz = 10_000, 250_000, 1024, 600
+    if not wanted("sparse 250,000"):
+        return
+    index = np.sort(np.floor(rng.random((n, nnz)) ** 3 * p).astype(np.int32), axis=1)  # a skewed vocabulary
+    x = sp.csr_matrix((rng.random(n * nnz, dtype=np.float32), index.ravel(), np.arange(0, n * nnz + 1, nnz)), shape=(n, p))
+    x.sum_duplicates()
+    x.indptr.astype(np.uint64).tofile(at("offsets"))
+    x.indices.astype(np.uint32).tofile(at("index"))
+    x.data.tofile(at("values"))
+    arguments = dict(offsets=at("offsets"), index=at("index"), values=at("values"), dim=p, k=k, lo=0, hi=1, beta=1,
+                     epsilon=1, mechanism="dp-signoporp-ceil")
+    ours("sparse", reps=1, out=at("out"), table=at("table"), **arguments)
+    table = np.fromfile(at("table"), np.uint32)
+    s = sp.csr_matrix((np.where(table & 1, 1, -1).astype(np.float64), (np.arange(p), table >> 1)), shape=(p, k))
+    quantised = x.copy().astype(np.float64)
+    quantised.data = np.floor(quantised.data * 256 + 0.5)
+    exact = (quantised[:1000] @ s).toarray().astype(np.int64)
+    bits = np.unpackbits(np.fromfile(at("out"), np.uint8).reshape(n, -1)[:1000], axis=1)
+    level = np.where(exact > 0, -(-exact // 256), -exact // 256 + 1)
+    for l in (1, 2):
+        here = level == l
+        within((bits[here] != (exact[here] > 0)).mean(), math.exp(1 - l) / (1 + math.e), here.sum(), f"sparse, level {l}")
+    s = s.astype(np.float32)
+    compare(f"sparse 250,000 dims ({x.nnz // n} non-zeros) to 1024 private bits / scipy (X @ S).toarray()", 8,
+            lambda: (x @ s).toarray(), "sparse", n, "rows/s", **arguments)
+
+
+# ---------------------------------------------------------------- samplers
+
+def samplers():
+    if not wanted("sampler"):
+        return
+    import opendp.prelude as dp
+    dp.enable_features("contrib", "honest-but-curious")
+    n = 10_000
+    zeros, domain = [0] * n, dp.vector_domain(dp.atom_domain(T="i64"), size=n)
+    gaussian = dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale=1077.0)
+    laplace = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=255.0)
+    response = dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=n // 2), dp.discrete_distance(), f=0.5)
+    bits = os.urandom(n // 8)
+    count = 1 << 24
+    for law, bar, peer in (
+        ("coin", 3e9, lambda: response(bits)),
+        ("staircase", 0.8e9, lambda: laplace(zeros)),
+        ("laplace", 0.7e9, lambda: laplace(zeros)),
+        ("gaussian", 0.4e9, lambda: gaussian(zeros)),
+        ("symbols16", 1.5e9, lambda: laplace(zeros)),
+        ("symbols3", 1.5e9, lambda: laplace(zeros)),
+    ):
+        speeds = [count / t for t in ours("sampler", law=law, samples=count, reps=ROUNDS + 2)]
+        absolute(f"sampler {law}", bar, speeds, "samples/s")
+        compare(f"sampler {law} / OpenDP (same or nearest law)", 3000, peer, "sampler", count, "samples/s", peer_work=n,
+                law=law, samples=count, rounds=2)
+
+
+# ---------------------------------------------------------------- search
+
+def searches():
+    import faiss
+    faiss.omp_set_num_threads(1)
+    if wanted("Hamming"):
+        n, k = 1_000_000, 512
+        rows = rng.integers(0, 256, (n, k // 8), dtype=np.uint8)
+        queries = rng.integers(0, 256, (100, k // 8), dtype=np.uint8)
+        np.save(at("bits.npy"), rows)
+        index = faiss.IndexBinaryFlat(k)
+        index.add(rows)
+        for count, bar in ((100, 2.5), (1, 1.0)):
+            asked = np.ascontiguousarray(queries[:count])
+            np.save(at("asked.npy"), asked)
+            arguments = dict(data=at("bits.npy"), queries=at("asked.npy"), k=k, top=50)
+            ours("hamming", reps=1, out=at("out"), **arguments)
+            found = np.fromfile(at("out")).reshape(count, 50, 2)
+            distances, _ = index.search(asked, 50)
+            assert np.array_equal(found[:, :, 1], np.sort(distances, axis=1)), "distances of the 50 nearest"
+            recomputed = np.bitwise_count(rows[found[0, :, 0].astype(int)] ^ asked[0]).sum(axis=1)
+            assert np.array_equal(recomputed, found[0, :, 1]), "rows and distances belong together"
+            compare(f"Hamming top 50, 1M x 512, {count} queries / faiss", bar, lambda: index.search(asked, 50), "hamming",
+                    count, "queries/s", **arguments)
+    if wanted("values"):
+        n, k = 100_000, 256
+        rows = rng.standard_normal((n, k), dtype=np.float32)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        queries = rows[:100] + 0.1 * rng.standard_normal((100, k), dtype=np.float32)
+        np.save(at("rows.npy"), rows)
+        np.save(at("asked.npy"), queries)
+        arguments = dict(data=at("rows.npy"), queries=at("asked.npy"), k=k, top=50)
+        ours("values", reps=1, out=at("out"), **arguments)
+        found = np.fromfile(at("out")).reshape(100, 50, 2)
+        exact = np.sort(queries.astype(np.float64) @ rows.T.astype(np.float64), axis=1)[:, :-51:-1]
+        assert np.allclose(found[:, :, 1], exact, atol=1e-5), "scores of the 50 best"
+
+        def peer():
+            scores = queries @ rows.T
+            return np.argpartition(-scores, 50, axis=1)[:, :50]
+
+        compare("values top 50, 100k x 256 f32, 100 queries / numpy", 1.5, peer, "values", 100, "queries/s", **arguments)
+        index = faiss.IndexFlatIP(k)
+        index.add(rows)
+        compare("values top 50, 100k x 256 f32, 100 queries / faiss IndexFlatIP", 1.0, lambda: index.search(queries, 50),
+                "values", 100, "queries/s", **arguments)
+
+
+# ---------------------------------------------------------------- whole commands
+
+def peak(command, **more):
+    """Seconds and peak memory (MiB) of a command."""
+    start = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
+    _, status, usage = os.wait4(child.pid, 0)
+    assert status == 0, command
+    return time.perf_counter() - start, usage.ru_maxrss / 1024
+
+
+def commands():
+    if options.quick or not wanted("command"):
+        return
+    n, p = 1_000_000, 1024
+    path = at("large.npy")
+    file = np.lib.format.open_memmap(path, "w+", np.float32, (n, p))
+    for i in range(0, n, 10_000):
+        file[i:i + 10_000] = rng.random((10_000, p), dtype=np.float32)
+    file.flush()
+    del file
+    environment = dict(os.environ)
+    environment.pop("RAYON_NUM_THREADS")
+    base = ["--epsilon", "1", "--beta", "1", "--range", "0,1", "--threads", "2", "--seed", "11" * 32]
+    for mechanism, k, ending in (("dp-signoporp-ceil", "256", "npy"), ("dp-signoporp-ceil", "256", "parquet"),
+                                 ("dp-oporp-staircase", "256", "npy")):
+        ratios, mine, reading, memory = [], [], [], []
+        for _ in range(max(2, ROUNDS - 2)):
+            reading.append(peak(["cat", path])[0])
+            out = at("large-out." + ending)
+            command = [options.cli, "release", path, "--out", out, "--mechanism", mechanism, "-k", k] + base
+            seconds, mib = peak(command, env=environment)
+            mine.append(seconds)
+            memory.append(mib)
+            ratios.append(reading[-1] / seconds)
+            for name in (out, out + ".certificate.json"):
+                if os.path.exists(name):
+                    os.remove(name)
+        gigabytes = os.path.getsize(path) / 1e9
+        name = f"command: {mechanism}, 4 GiB .npy to .{ending}, two threads"
+        record(f"{name} / cat", 0.5, ratios, gigabytes / statistics.median(reading), gigabytes / statistics.median(mine), "GB/s")
+        absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
+    os.remove(path)
+    import pyarrow as pa, pyarrow.parquet as pq
+    p, rows = 768, 700_000
+    path = at("large.parquet")
+    kind = pa.schema([("id", pa.int64()), ("vector", pa.list_(pa.float32(), p))])
+    with pq.ParquetWriter(path, kind, compression="none", use_dictionary=False) as writer:
+        for i in range(0, rows, 20_000):
+            values = pa.array(rng.random(20_000 * p, dtype=np.float32))
+            vectors = pa.FixedSizeListArray.from_arrays(values, p)
+            writer.write_table(pa.table([pa.array(np.arange(i, i + 20_000)), vectors], schema=kind))
+    ratios, mine, memory = [], [], []
+    size = os.path.getsize(path) / 1e9
+    theirs = []
+    for _ in range(2):
+        theirs.append(timed(lambda: [None for _ in pq.ParquetFile(path).iter_batches(8192, use_threads=False)]))
+        out = at("large-out.parquet")
+        seconds, mib = peak([options.cli, "release", path, "--out", out, "--mechanism", "dp-signoporp-ceil", "-k", "256"]
+                            + base, env=environment)
+        os.remove(out)
+        mine.append(seconds)
+        memory.append(mib)
+        ratios.append(theirs[-1] / seconds)
+    record("command: 2 GiB Parquet, FixedSizeList<f32>[768] / pyarrow reading it alone", 1.0, ratios,
+           size / statistics.median(theirs), size / statistics.median(mine), "GB/s")
+    absolute("command: 2 GiB Parquet: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
+    os.remove(path)
+
+
+# ---------------------------------------------------------------- growth
+
+def growth():
+    if not wanted("growth"):
+        return
+    base = dict(mechanism="dp-signoporp-ceil", epsilon=1)
+
+    def curve(title, points):
+        curves.append((title, points))
+        print(title, points, flush=True)
+
+    def speed(n, threads=1, **arguments):
+        return n / statistics.median(ours("release", threads=threads, **arguments))
+
+    points = []
+    for n in (10_000, 100_000) if options.quick else (10_000, 100_000, 1_000_000):
+        np.save(at("g.npy"), np.resize(pixels(min(n, 20_000)), (n, 784)))
+        points.append((f"n = {n:,}", [speed(n, t, data=at("g.npy"), k=256, **base) for t in (1, 2)]))
+    curve("Rows (784 u8 to 256 bits), rows/s with 1 and 2 threads", points)
+    points = []
+    for p in (100, 1_000, 10_000, 100_000):
+        n = max(200, min(20_000, 40_000_000 // p))
+        np.save(at("g.npy"), rng.random((n, p), dtype=np.float32))
+        more = dict(data=at("g.npy"), k=64, lo=0, hi=1, beta=1, **base)
+        points.append((f"p = {p:,}", [speed(n, t, **more) * p for t in (1, 2)]))
+    curve("Attributes, dense f32 to 64 bits, attributes/s with 1 and 2 threads", points)
+    points = []
+    for power in (14, 18, 20, 22, 24):
+        n, nnz, p = 4000, 500, 1 << power
+        index = np.sort(rng.integers(0, p // nnz, (n, nnz)) + np.arange(nnz) * (p // nnz), axis=1)
+        (np.arange(n + 1, dtype=np.uint64) * nnz).tofile(at("offsets"))
+        index.astype(np.uint32).tofile(at("index"))
+        rng.random(n * nnz, dtype=np.float32).tofile(at("values"))
+        more = dict(offsets=at("offsets"), index=at("index"), values=at("values"), dim=p, k=1024, lo=0, hi=1, beta=1)
+        points.append((f"p = 2^{power}", [n / statistics.median(ours("sparse", threads=t, **more, **base)) for t in (1, 2)]))
+    curve("Attributes, sparse (500 non-zeros) to 1024 bits, rows/s with 1 and 2 threads", points)
+    points = []
+    n = 20_000
+    np.save(at("g.npy"), rng.random((n, 4096), dtype=np.float32))
+    for k in (64, 256, 1024, 4096):
+        more = dict(data=at("g.npy"), k=k, lo=0, hi=1, beta=1, **base)
+        points.append((f"k = {k:,}", [speed(n, t, **more) for t in (1, 2)]))
+    curve("Outputs (4096 f32 to k bits), rows/s with 1 and 2 threads", points)
+
+
+# ---------------------------------------------------------------- report
+
+def report():
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
+    flags = next(line for line in open("/proc/cpuinfo") if line.startswith("flags")).split()
+    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+    widths = ", ".join(flag for flag in ("avx2", "vaes", "avx512f") if flag in flags)
+    lines = [f"Commit {commit}, {cpu} ({os.cpu_count()} cores; {widths}), {platform.system()} {platform.release()}, "
+             f"numpy {np.__version__}, {time.strftime('%Y-%m-%d')}, load {os.getloadavg()[0]:.1f} at the end.", ""]
+    lines += ["| work | bar | ratio or speed | spread | peer | ours | |", "|---|---|---|---|---|---|---|"]
+    for name, bar, value, low, high, theirs, mine, unit in bars:
+        peer = "" if theirs is None else f"{theirs:,.3g} {unit}"
+        verdict = "ok" if value >= bar else "**missed**"
+        lines.append(f"| {name} | {bar:,.3g} | {value:,.3g} | {low:,.3g} .. {high:,.3g} | {peer} | {mine:,.3g} {unit} | {verdict} |")
+    if facts:
+        lines += ["", "| also | |", "|---|---|"] + [f"| {name} | {value} |" for name, value in facts]
+    for title, points in curves:
+        lines += ["", title + ":", "", "| | 1 thread | 2 threads |", "|---|---|---|"]
+        lines += [f"| {name} | {one:,.3g} | {two:,.3g} |" for name, (one, two) in points]
+    return "\n".join(lines)
+
+
+for part in (releases, symbols_beside_bits, whole_records, dense, sparse, samplers, searches, growth, commands):
+    part()
+text = report()
+json.dump(dict(bars=bars, facts=facts, curves=curves), open("target/bench.json", "w"), indent=1)
+if options.no_write or options.only:
+    print(text)
+else:
+    path, (start, end) = "docs/performance.md", ("<!-- measured by ./bench -->", "<!-- end -->")
+    page = open(path).read()
+    head, _, rest = page.partition(start)
+    _, _, tail = rest.partition(end)
+    open(path, "w").write(f"{head}{start}\n{text}\n{end}{tail}")
+    print(f"wrote {path}")
+missed = [name for name, bar, value, *_ in bars if value < bar]
+print(f"{len(bars) - len(missed)} of {len(bars)} bars met" + "".join(f"\n  missed: {name}" for name in missed))

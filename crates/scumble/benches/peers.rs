@@ -1,0 +1,255 @@
+//! What `./bench` runs beside the peers. `peers TASK key=value ..` prints one line of JSON: seconds of every repetition.
+//!
+//! `out=FILE` writes the result of one run, so that the caller can check it before it believes the times.
+
+use rayon::ThreadPoolBuilder;
+use scumble::exact::rational;
+use scumble::io::{ReadOptions, read_all};
+use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters};
+use scumble::noise::{
+    BlockFlips, BlockSymbols, FlipTable, Laplace, Noise, RoundedGaussian, SecretRng, Staircase, SymbolTable,
+    staircase_weights,
+};
+use scumble::projection::{Projection, ProjectionKind, Seed};
+use scumble::release::{Release, Releaser};
+use scumble::search::{Metric, Queries, search};
+use scumble::vectors::{Grid, Range, Rows, Scalars};
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+/// The arguments, by name.
+struct Arguments(HashMap<String, String>);
+
+impl Arguments {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    fn path(&self, name: &str) -> &Path {
+        Path::new(self.text(name).unwrap_or_else(|| panic!("{name}= is missing")))
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str, otherwise: T) -> T {
+        self.text(name).map_or(otherwise, |text| text.parse().ok().unwrap_or_else(|| panic!("{name}={text}")))
+    }
+
+    /// Runs the work `reps` times and prints how long each took. `inner` runs count as one where one is too short.
+    fn time(&self, mut work: impl FnMut()) {
+        work();
+        let inner = self.number("inner", 1);
+        let seconds: Vec<f64> = (0..self.number("reps", 5))
+            .map(|_| {
+                let start = Instant::now();
+                (0..inner).for_each(|_| work());
+                start.elapsed().as_secs_f64() / f64::from(inner)
+            })
+            .collect();
+        println!("{}", serde_json::json!({ "seconds": seconds, "simd": scumble::simd::check().unwrap() }));
+    }
+
+    /// Writes a result for the caller to check.
+    fn write(&self, bytes: &[u8]) {
+        if let Some(out) = self.text("out") {
+            std::fs::write(out, bytes).expect("the result can be written");
+        }
+    }
+
+    fn mechanism(&self, dim: usize) -> Mechanism {
+        let id: MechanismId = self.text("mechanism").expect("mechanism=").parse().expect("a mechanism");
+        let range = Range::new(self.number("lo", 0.0), self.number("hi", 255.0)).unwrap();
+        let (k, epsilon, beta) = (self.number("k", 256), self.number("epsilon", 1.0), self.number("beta", 255.0));
+        let mut parameters = Parameters::new(id, dim, k, epsilon, beta, range, Seed([1; 32]));
+        parameters.delta = self.text("delta").map(|delta| delta.parse().unwrap());
+        parameters.symbols = self.text("symbols").map(|symbols| symbols.parse().unwrap());
+        Mechanism::new(parameters).unwrap()
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let Some(task) = arguments.next() else { return }; // `cargo bench` without a task
+    let pairs = arguments.filter_map(|pair| pair.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())));
+    let arguments = Arguments(pairs.collect());
+    let pool = ThreadPoolBuilder::new().num_threads(arguments.number("threads", 1)).build().unwrap();
+    pool.install(|| match task.as_str() {
+        "release" => release(&arguments),
+        "sparse" => sparse(&arguments),
+        "project" => project(&arguments),
+        "sampler" => sampler(&arguments),
+        "hamming" => hamming(&arguments),
+        "values" => values(&arguments),
+        _ => panic!("unknown task {task}"),
+    });
+}
+
+/// Rows in memory to released bytes in memory. `row_by_row=1` takes the plain code.
+fn release(arguments: &Arguments) {
+    let batch = read_all(arguments.path("data"), &ReadOptions::default()).unwrap();
+    let rows = batch.rows();
+    let encoding = arguments.text("encoding").map(|encoding| encoding.parse().unwrap());
+    let mut releaser = Releaser::new(arguments.mechanism(rows.dim()), encoding).unwrap();
+    if arguments.text("row_by_row").is_some() {
+        releaser = releaser.row_by_row();
+    }
+    let mut bytes = Vec::new();
+    arguments.time(|| {
+        releaser.release(rows, 0, |_| Vec::new(), &mut bytes).unwrap();
+        black_box(&bytes);
+    });
+    arguments.write(&bytes);
+    write_projection(arguments, releaser.mechanism().projection());
+}
+
+/// W, as 32-bit integers row by row, for the caller's own product.
+fn write_projection(arguments: &Arguments, projection: &Projection) {
+    let Some(out) = arguments.text("matrix") else { return };
+    let mut row = vec![0; projection.k()];
+    let mut bytes = Vec::new();
+    for attribute in 0..projection.dim() {
+        projection.weights(attribute, &mut row);
+        bytes.extend(row.iter().flat_map(|w| w.to_le_bytes()));
+    }
+    std::fs::write(out, bytes).unwrap();
+}
+
+/// Sparse rows (raw little-endian files: offsets u64, index u32, values f32) to released bytes.
+fn sparse(arguments: &Arguments) {
+    let read = |name: &str| std::fs::read(arguments.path(name)).unwrap();
+    let offsets: Vec<usize> = read("offsets").as_chunks().0.iter().map(|b| u64::from_le_bytes(*b) as usize).collect();
+    let index: Vec<u32> = read("index").as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+    let values: Vec<f32> = read("values").as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    let dim = arguments.number("dim", 250_000);
+    let rows = Rows::sparse(&offsets, &index, Scalars::F32(&values), dim);
+    let releaser = Releaser::new(arguments.mechanism(dim), None).unwrap();
+    releaser.mechanism().projection().prepare();
+    let mut bytes = Vec::new();
+    arguments.time(|| {
+        releaser.release(rows, 0, |_| Vec::new(), &mut bytes).unwrap();
+        black_box(&bytes);
+    });
+    arguments.write(&bytes);
+    // Output << 1 | plus of every attribute: the whole matrix would be too large.
+    if let Some(out) = arguments.text("table") {
+        let projection = releaser.mechanism().projection();
+        let mut row = vec![0; projection.k()];
+        let entry = |attribute: usize| {
+            projection.weights(attribute, &mut row);
+            let at = row.iter().position(|w| *w != 0).unwrap();
+            (2 * at as u32 + u32::from(row[at] > 0)).to_le_bytes()
+        };
+        std::fs::write(out, (0..dim).flat_map(entry).collect::<Vec<u8>>()).unwrap();
+    }
+}
+
+/// Rows in memory to exact integers in memory.
+fn project(arguments: &Arguments) {
+    let batch = read_all(arguments.path("data"), &ReadOptions::default()).unwrap();
+    let rows = batch.rows();
+    let kind: ProjectionKind = arguments.text("kind").expect("kind=").parse().unwrap();
+    let k = arguments.number("k", 512);
+    let projection = Projection::new(kind, Seed([1; 32]), rows.dim(), k).unwrap();
+    let range = Range::new(arguments.number("lo", 0.0), arguments.number("hi", 255.0)).unwrap();
+    let grid = Grid::new(range, arguments.number("exponent", 0)).unwrap();
+    let mut out = vec![0i64; rows.len() * k];
+    arguments.time(|| {
+        projection.apply_rows(rows, &grid, &mut out).unwrap();
+        black_box(&out);
+    });
+    if arguments.text("out").is_some() {
+        arguments.write(&out.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>());
+    }
+    write_projection(arguments, &projection);
+}
+
+/// Samples into a buffer that stays in the cache.
+fn sampler(arguments: &Arguments) {
+    const VALUES: usize = 8192;
+    let mut rng = SecretRng::from_os().unwrap();
+    let samples = arguments.number("samples", 1usize << 24);
+    let epsilon = arguments.number("epsilon", 1.0);
+    let one = rational(epsilon);
+    let law = arguments.text("law").expect("law=");
+    let noise: Option<Noise> = match law {
+        "laplace" => Some(Laplace::new(255, &one).unwrap().into()),
+        "staircase" => Some(Staircase::least_variance(255, &one).unwrap().into()),
+        "gaussian" => Some(RoundedGaussian::new(&rational(1077.0 / epsilon), 128).unwrap().into()),
+        _ => None,
+    };
+    // Values of a projection: bins of four bytes.
+    let x: Vec<i16> = (0..VALUES).map(|i| (i * 7919 % 2041) as i16 - 1020).collect();
+    if let Some(noise) = noise {
+        let blocks = noise.blocks().unwrap();
+        let (mut out, mut wide) = (vec![0i16; VALUES], Vec::new());
+        arguments.time(|| {
+            for _ in 0..samples / VALUES {
+                blocks.fill(&mut out, &mut wide, &mut rng);
+                black_box(&out);
+            }
+        });
+        return;
+    }
+    if law == "coin" {
+        let table = FlipTable::ceil_rule(&one).unwrap();
+        let rule = |x: i16| match x {
+            1.. => (true, u64::from(x.unsigned_abs().div_ceil(255))),
+            _ => (false, u64::from(x.unsigned_abs() / 255) + 1),
+        };
+        let flips = BlockFlips::new(&table, 1020, rule).unwrap();
+        let mut bits = vec![0; VALUES / 8];
+        return arguments.time(|| {
+            for _ in 0..samples / VALUES {
+                flips.draw(&x, &mut bits, &mut rng);
+                black_box(&bits);
+            }
+        });
+    }
+    let symbols: usize = law.strip_prefix("symbols").and_then(|n| n.parse().ok()).expect("a law");
+    let classes = Classes::Lattice { steps: 255, per_beta: 2, last: 8 };
+    let weights = staircase_weights(&one, (2, 1), 8, (symbols, 1));
+    let table = SymbolTable::rounded(&weights, 2, &one).unwrap();
+    let symbols = BlockSymbols::new(&table, 800, |x| classes.of(x.into())).unwrap();
+    let (x, mut out): (Vec<i16>, _) = (x.iter().map(|x| x / 2).collect(), vec![0; VALUES]);
+    arguments.time(|| {
+        for _ in 0..samples / VALUES {
+            symbols.draw(&x, &mut out, &mut rng);
+            black_box(&out);
+        }
+    });
+}
+
+/// Bytes of an `.npy` file of bytes or floats as a release: searching does not care what noise is in it.
+fn as_release(arguments: &Arguments, name: &str, id: MechanismId, encoding: &str, bits_a_value: usize) -> Release {
+    let file = std::fs::read(arguments.path(name)).unwrap();
+    let header = 10 + usize::from(u16::from_le_bytes([file[8], file[9]]));
+    let k = arguments.number("k", 512);
+    let mut parameters = Parameters::new(id, k, k, 1.0, 1.0, Range::new(0.0, 1.0).unwrap(), Seed([1; 32]));
+    parameters.delta = None;
+    let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), Some(encoding.parse().unwrap())).unwrap();
+    assert_eq!((file.len() - header) % (k * bits_a_value / 8), 0, "whole rows");
+    Release::new(&releaser, file[header..].to_vec(), None, None)
+}
+
+fn hamming(arguments: &Arguments) {
+    let release = |name| as_release(arguments, name, MechanismId::DpSignoporpCeil, "b1", 1);
+    let (rows, queries) = (release("data"), release("queries"));
+    find(arguments, &rows, &queries, Metric::Hamming);
+}
+
+fn values(arguments: &Arguments) {
+    let release = |name| as_release(arguments, name, MechanismId::DpOporpStaircase, "f32", 32);
+    let (rows, queries) = (release("data"), release("queries"));
+    find(arguments, &rows, &queries, Metric::InnerProduct);
+}
+
+fn find(arguments: &Arguments, rows: &Release, queries: &Release, metric: Metric) {
+    let top = arguments.number("top", 50);
+    let mut hits = Vec::new();
+    arguments.time(|| {
+        hits = search(rows, Queries::Released(queries), top, Some(metric)).unwrap();
+        black_box(&hits);
+    });
+    let lines = hits.iter().flatten().flat_map(|hit| [hit.row as f64, f64::from(hit.score)]);
+    arguments.write(&lines.flat_map(f64::to_le_bytes).collect::<Vec<u8>>());
+}

@@ -1,0 +1,235 @@
+//! Symmetric noise in blocks: one bit is the sign, a uniform real below 1/2 is compared with `P(N > n)`.
+//!
+//! `|N|` is the number of thresholds `P(N > 0), P(N > 1), ...` above the real, and `N = 0` takes either sign, so nothing
+//! is ever rejected. The real's first 15 bits choose a cell of a guide table, the next 16 are compared with the one
+//! threshold that the cell may hold; more bits are drawn for the few reals that those 31 do not decide. Below the last
+//! threshold of a pure law the tail goes on without end: there the law starts afresh, being geometric.
+
+use super::kernels::{self, CROWDED, GUIDE_BITS};
+use super::law::Noise;
+use super::rng::SecretRng;
+use super::words::count_above;
+use crate::simd::{self, Level};
+use num_bigint::BigUint;
+use std::fmt;
+
+/// Bytes of random words that are used at a time: ties cost the rest of a refill, so a part of one.
+const CHUNK: usize = 1024;
+
+/// The table ends below this probability over 2^64.
+const LAST: u64 = 1 << 44;
+
+/// Tables beyond this size are not made: such laws are drawn one by one.
+const MOST_THRESHOLDS: usize = 1 << 17;
+
+/// A noise law with its tables for blocks.
+#[derive(Clone)]
+pub struct BlockNoise {
+    law: Noise,
+    first: Vec<u64>, // first 64 bits of P(N > n), falling
+    guide: Vec<u32>, // by the 15 bits after the sign: thresholds above the cell << 16 | next bits of the one inside
+}
+
+impl fmt::Debug for BlockNoise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlockNoise({:?}, {} thresholds)", self.law, self.first.len())
+    }
+}
+
+/// What a law tells of its upper tail.
+pub(super) trait Tail {
+    /// First words of `P(N > n)` from n = 0 on, falling, until they are below `last` or, for a law that starts afresh
+    /// only after whole periods, a little further. `None` if there would be more than `most`.
+    fn thresholds(&self, last: u64, most: usize) -> Option<Vec<u64>>;
+
+    /// Word `level` of the binary expansion of `P(N > n)`, from level 1 on; `None` where it has ended.
+    fn word(&self, n: usize, level: usize) -> Option<u64>;
+
+    /// A draw of `|N|` given that it is at least `n`, where n is the number of thresholds.
+    fn beyond(&self, n: usize, rng: &mut SecretRng) -> u64;
+}
+
+/// Word `level` of num / den, which is below 1.
+pub(super) fn word_of(num: &BigUint, den: &BigUint, level: usize) -> u64 {
+    ((num << (64 * (level + 1))) / den).iter_u64_digits().next().unwrap_or(0)
+}
+
+impl BlockNoise {
+    pub(super) fn new(law: Noise) -> Option<Self> {
+        let first = law.tail().thresholds(LAST, MOST_THRESHOLDS)?;
+        let guide = guide(&first);
+        Some(Self { law, first, guide })
+    }
+
+    /// Fills `out` with independent draws. Those that do not fit 16 bits are listed in `wide`, in order, with their
+    /// place; what `out` holds there means nothing.
+    pub fn fill(&self, out: &mut [i16], wide: &mut Vec<(usize, i64)>, rng: &mut SecretRng) {
+        self.fill_at(simd::level(), out, wide, rng);
+    }
+
+    fn fill_at(&self, level: Level, out: &mut [i16], wide: &mut Vec<(usize, i64)>, rng: &mut SecretRng) {
+        wide.clear();
+        let mut ties = Vec::with_capacity(64);
+        let mut open = [[0; 4]; CHUNK / 4];
+        let mut start = 0;
+        for out in out.chunks_mut(CHUNK / 4) {
+            ties.clear();
+            let random = rng.take(4 * out.len());
+            kernels::guided(level, &self.guide, random, out, &mut ties);
+            for (open, &tie) in open.iter_mut().zip(&ties) {
+                *open = random.as_chunks().0[tie as usize];
+            }
+            for (&open, &tie) in open.iter().zip(&ties) {
+                let n = self.settle(u32::from_le_bytes(open), rng);
+                match i16::try_from(n) {
+                    Ok(n) => out[tie as usize] = n,
+                    Err(_) => wide.push((start + tie as usize, n)),
+                }
+            }
+            start += out.len();
+        }
+    }
+
+    /// The draw whose first 32 bits are these.
+    #[cold]
+    fn settle(&self, bits: u32, rng: &mut SecretRng) -> i64 {
+        let draw = u64::from(bits & (u32::MAX >> 1)) << 32 | u64::from(rng.next_u32());
+        let tail = self.law.tail();
+        // The cell says how many thresholds lie above all of it: the others are few.
+        let above = (self.guide[(bits >> 16 & 0x7fff) as usize] >> 16 & 0x7fff) as usize;
+        let word = |n: usize, level: usize| tail.word(above + n, level);
+        let n = above + count_above(&self.first[above..], draw, rng, word);
+        let magnitude = if n == self.first.len() { tail.beyond(n, rng) } else { n as u64 };
+        let magnitude = i64::try_from(magnitude).unwrap_or(i64::MAX);
+        if bits >> 31 == 1 { -magnitude } else { magnitude }
+    }
+}
+
+/// Cells of a guide. A cell is crowded if it holds two thresholds or more, reaches below the last one, or its count
+/// leaves 15 bits (then it stops at what it can hold, and the rest is searched).
+fn guide(first: &[u64]) -> Vec<u32> {
+    let (mut above, mut cells) = (first.len(), Vec::with_capacity(1 << GUIDE_BITS));
+    for cell in 0..1u64 << GUIDE_BITS {
+        let (start, end) = (cell << 48, (cell + 1) << 48);
+        let up_to = above;
+        above = first[..up_to].partition_point(|&t| t >= end);
+        let inside = &first[above..up_to];
+        debug_assert!(inside.iter().all(|t| (start..end).contains(t)));
+        let threshold = match inside {
+            [] => 0,
+            [t, ..] => (t >> 32) as u32 & 0xffff,
+        };
+        let crowded = inside.len() > 1 || up_to == first.len() || up_to > 0x7fff;
+        let count = above.min(0x7fff) as u32;
+        cells.push(count << 16 | threshold | if crowded { CROWDED } else { 0 });
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::rational;
+    use crate::noise::{Laplace, RoundedGaussian, Staircase};
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+    use num_traits::{One, ToPrimitive};
+
+    fn laws() -> Vec<Noise> {
+        let laplace = |b, e| Noise::from(Laplace::new(b, &rational(e)).unwrap());
+        let staircase = |b, e| Noise::from(Staircase::least_variance(b, &rational(e)).unwrap());
+        let gaussian = |s| Noise::from(RoundedGaussian::new(&rational(s), 128).unwrap());
+        vec![
+            laplace(1, 1.0),
+            laplace(8, 0.5),
+            laplace(255, 1.0),
+            staircase(1, 1.0),
+            staircase(7, 0.3),
+            staircase(255, 5.0),
+            gaussian(0.3),
+            gaussian(77.7),
+            gaussian(1077.0),
+        ]
+    }
+
+    /// The first words are the floors of 2^64 P(N > n), summed from the exact weights; so are later words.
+    #[test]
+    fn thresholds_are_the_exact_tails() {
+        for law in laws() {
+            let first = law.tail().thresholds(LAST, MOST_THRESHOLDS).unwrap();
+            let unit = BigInt::one() << 64u32;
+            let mut tail = (BigRational::one() - law.weight(0)) / BigInt::from(2);
+            for n in 0..first.len().min(60) {
+                let scaled = &tail * &unit;
+                assert_eq!(scaled.floor().to_integer().to_u64(), Some(first[n]), "{law:?} {n}");
+                let next = ((&scaled - scaled.floor()) * &unit).floor().to_integer().to_u64();
+                assert_eq!(law.tail().word(n, 1), next, "{law:?} {n}");
+                tail -= law.weight(n as i64 + 1);
+            }
+            assert!(first.is_sorted_by(|a, b| a >= b));
+        }
+    }
+
+    /// Exhaustive over the guide: what a cell decides is what all reals that begin so give; the others are listed.
+    #[test]
+    fn the_guide_decides_only_what_is_certain() {
+        for law in laws() {
+            let blocks = law.blocks().unwrap();
+            let count = |draw: u64| blocks.first.partition_point(|&t| t > draw);
+            for level in Level::all() {
+                let mut listed = 0;
+                for cell in 0..1u32 << GUIDE_BITS {
+                    let threshold = blocks.guide[cell as usize] & 0xffff;
+                    for second in [0, threshold.wrapping_sub(1), threshold, threshold + 1, 0xffff] {
+                        let (mut out, mut ties) = ([0], Vec::new());
+                        let bits = cell << 16 | second & 0xffff;
+                        kernels::guided(level, &blocks.guide, &bits.to_le_bytes(), &mut out, &mut ties);
+                        let (least, most) = (count(u64::from(bits) << 32 | 0xffff_ffff), count(u64::from(bits) << 32));
+                        assert!(!ties.is_empty() || (least == most && least == out[0] as usize), "{law:?} {bits:x}");
+                        assert!(!ties.is_empty() || least < blocks.first.len(), "the tail is drawn, not cut");
+                        listed += ties.len();
+                    }
+                }
+                assert!(listed < 5 << GUIDE_BITS);
+            }
+        }
+    }
+
+    #[test]
+    fn every_level_draws_the_same() {
+        for law in laws() {
+            let blocks = law.blocks().unwrap();
+            for length in (0..=300).chain([1023, 5000]) {
+                let drawn: Vec<_> = Level::all()
+                    .into_iter()
+                    .map(|level| {
+                        let (mut out, mut wide) = (vec![0; length], Vec::new());
+                        blocks.fill_at(level, &mut out, &mut wide, &mut SecretRng::for_tests(length as u64));
+                        (out, wide)
+                    })
+                    .collect();
+                assert!(drawn.iter().all(|d| *d == drawn[0]), "{law:?} {length}");
+            }
+        }
+    }
+
+    /// A tie is settled by the exact next words, never drawn again; the far tail starts afresh.
+    #[test]
+    fn settled_draws_agree_with_whole_thresholds() {
+        let law: Noise = Laplace::new(8, &rational(0.5)).unwrap().into();
+        let blocks = law.blocks().unwrap();
+        let mut rng = SecretRng::for_tests(3);
+        for n in [0usize, 3, 40] {
+            // The real agrees with threshold n in 31 bits: it is below it with the chance that its other bits say.
+            let threshold = blocks.first[n];
+            let (bits, rest) = ((threshold >> 32) as u32, threshold as u32);
+            let draws = 20_000i64;
+            let above = (0..draws).filter(|_| blocks.settle(bits, &mut rng) == n as i64 + 1).count() as i64;
+            let expected = (draws * i64::from(rest)) >> 32;
+            assert!((above - expected).abs() < 390, "{n}: {above}, not {expected}"); // 5.5 deviations at the most
+        }
+        let last = blocks.first.len() as i64;
+        let far: Vec<i64> = (0..2000).map(|_| blocks.settle(1 << 31, &mut rng)).collect();
+        assert!(far.iter().all(|&n| n <= -last) && far.iter().any(|&n| n < -last - 20));
+    }
+}

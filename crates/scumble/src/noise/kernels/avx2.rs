@@ -1,0 +1,245 @@
+//! The kernels for AVX2.
+
+use super::{CLASSES, Cuts, GUIDE_BITS, LANES, Prefixes, scalar};
+use std::arch::x86_64::*;
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load<T>(from: &[T]) -> __m256i {
+    assert!(size_of_val(from) >= 32);
+    // SAFETY: 32 bytes are readable, at any alignment.
+    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store<T>(to: &mut [T], value: __m256i) {
+    assert!(size_of_val(to) >= 32);
+    // SAFETY: 32 bytes are writable, at any alignment.
+    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
+}
+
+/// Lists the set bits of a mask as `first + bit`.
+#[cold]
+fn list(mut mask: u32, first: usize, ties: &mut Vec<u32>) {
+    while mask != 0 {
+        ties.push(first as u32 + mask.trailing_zeros());
+        mask &= mask - 1;
+    }
+}
+
+/// The classes of the 32 values of an output, as bytes in order.
+struct Classifier {
+    cuts: [__m256i; CLASSES],
+    count: usize,
+    reciprocal: Option<[__m256i; 2]>,
+}
+
+impl Classifier {
+    /// `None` if there are more classes than a register holds.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(cuts: &Cuts) -> Option<Self> {
+        let count = cuts.cuts.len();
+        if count >= CLASSES {
+            return None;
+        }
+        let mut all = [_mm256_setzero_si256(); CLASSES];
+        for (register, &cut) in all.iter_mut().zip(&cuts.cuts) {
+            *register = _mm256_set1_epi16(cut);
+        }
+        let reciprocal = match cuts.reciprocal {
+            Some((offset, factor)) => Some([_mm256_set1_epi16(offset), _mm256_set1_epi16(factor as i16)]),
+            None => None,
+        };
+        Some(Self { cuts: all, count, reciprocal })
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn classes(&self, x: &[i16]) -> __m256i {
+        let (first, second) = (load(x), load(&x[16..]));
+        let (first, second) = match self.reciprocal {
+            Some([offset, factor]) => (
+                _mm256_mulhi_epu16(_mm256_add_epi16(first, offset), factor),
+                _mm256_mulhi_epu16(_mm256_add_epi16(second, offset), factor),
+            ),
+            None => {
+                let mut classes = (_mm256_setzero_si256(), _mm256_setzero_si256());
+                for &cut in &self.cuts[..self.count] {
+                    classes.0 = _mm256_sub_epi16(classes.0, _mm256_cmpgt_epi16(first, cut));
+                    classes.1 = _mm256_sub_epi16(classes.1, _mm256_cmpgt_epi16(second, cut));
+                }
+                classes
+            }
+        };
+        in_order(_mm256_packus_epi16(first, second))
+    }
+}
+
+/// Packing interleaves the halves of its arguments: 0213 puts the quarters in order.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn in_order(packed: __m256i) -> __m256i {
+    _mm256_permute4x64_epi64::<0b11_01_10_00>(packed)
+}
+
+/// High and low bytes of 16-bit thresholds by class, in both halves of a register. Biased for signed comparisons.
+#[derive(Clone, Copy)]
+struct ByteTables {
+    high: __m256i,
+    low: __m256i,
+}
+
+impl ByteTables {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(prefixes: &Prefixes) -> Self {
+        let (mut high, mut low) = ([0u8; 32], [0u8; 32]);
+        for (at, &word) in prefixes.words.iter().enumerate() {
+            let [h, l] = word.to_be_bytes();
+            (high[at], high[at + 16], low[at], low[at + 16]) = (h ^ 0x80, h ^ 0x80, l ^ 0x80, l ^ 0x80);
+        }
+        Self { high: load(&high), low: load(&low) }
+    }
+
+    /// Where the draw is below its class's threshold, and where it agrees with it.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn compare(&self, class: __m256i, high: __m256i, low: __m256i) -> (__m256i, __m256i) {
+        let (t_high, t_low) = (_mm256_shuffle_epi8(self.high, class), _mm256_shuffle_epi8(self.low, class));
+        let equal = _mm256_cmpeq_epi8(t_high, high);
+        let below_low = _mm256_and_si256(equal, _mm256_cmpgt_epi8(t_low, low));
+        let below = _mm256_or_si256(_mm256_cmpgt_epi8(t_high, high), below_low);
+        (below, _mm256_and_si256(equal, _mm256_cmpeq_epi8(t_low, low)))
+    }
+}
+
+/// The biased high and low random bytes of an output.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn random_bytes(random: &[u8]) -> (__m256i, __m256i) {
+    let bias = _mm256_set1_epi8(i8::MIN);
+    (_mm256_xor_si256(load(random), bias), _mm256_xor_si256(load(&random[LANES..]), bias))
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn flip(
+    x: &[i16],
+    cuts: &Cuts,
+    thresholds: &Prefixes,
+    plus_from: usize,
+    random: &[u8],
+    bits: &mut [u8],
+    ties: &mut Vec<u32>,
+) {
+    let Some(classifier) = Classifier::new(cuts) else {
+        return scalar::flip(x, cuts, thresholds, plus_from, random, bits, ties);
+    };
+    let table = ByteTables::new(thresholds);
+    let minus_most = _mm256_set1_epi8(plus_from as i8 - 1);
+    let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES));
+    let (mut packed, mut taken) = (_mm256_setzero_si256(), 0);
+    let mut bytes = bits.chunks_exact_mut(LANES);
+    for (output, (x, random)) in outputs.enumerate() {
+        let class = classifier.classes(x);
+        let (high, low) = random_bytes(random);
+        let (below, tied) = table.compare(class, high, low);
+        let bit = _mm256_xor_si256(_mm256_cmpgt_epi8(class, minus_most), below);
+        // Doubling and subtracting -1 shifts the bit in.
+        packed = _mm256_sub_epi8(_mm256_add_epi8(packed, packed), bit);
+        taken += 1;
+        if taken == 8 {
+            store(bytes.next().expect("a byte for eight outputs"), packed);
+            (packed, taken) = (_mm256_setzero_si256(), 0);
+        }
+        let tied = _mm256_movemask_epi8(tied) as u32;
+        if tied != 0 {
+            list(tied, output * LANES, ties);
+        }
+    }
+    if taken > 0 {
+        (taken..8).for_each(|_| packed = _mm256_add_epi8(packed, packed));
+        store(bytes.next().expect("a byte for the last outputs"), packed);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn symbols(
+    x: &[i16],
+    cuts: &Cuts,
+    borders: &[Prefixes],
+    random: &[u8],
+    out: &mut [u8],
+    ties: &mut Vec<u32>,
+) {
+    let Some(classifier) = Classifier::new(cuts).filter(|_| borders.len() < 16) else {
+        return scalar::symbols(x, cuts, borders, random, out, ties);
+    };
+    let none = ByteTables { high: _mm256_setzero_si256(), low: _mm256_setzero_si256() };
+    let mut tables = [none; 16];
+    for (table, border) in tables.iter_mut().zip(borders) {
+        *table = ByteTables::new(border);
+    }
+    let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES)).zip(out.chunks_exact_mut(LANES));
+    for (output, ((x, random), out)) in outputs.enumerate() {
+        let class = classifier.classes(x);
+        let (high, low) = random_bytes(random);
+        // Borders with a lower high byte are reached. Of one with the same high byte the low byte decides.
+        let (mut symbol, mut near) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+        let mut border = _mm256_setzero_si256();
+        for table in &tables[..borders.len()] {
+            let t_high = _mm256_shuffle_epi8(table.high, class);
+            let equal = _mm256_cmpeq_epi8(t_high, high);
+            symbol = _mm256_sub_epi8(symbol, _mm256_cmpgt_epi8(high, t_high));
+            near = _mm256_sub_epi8(near, equal);
+            border = _mm256_or_si256(border, _mm256_and_si256(equal, _mm256_shuffle_epi8(table.low, class)));
+        }
+        let one = _mm256_set1_epi8(1);
+        let alone = _mm256_cmpeq_epi8(near, one);
+        symbol = _mm256_sub_epi8(symbol, _mm256_andnot_si256(_mm256_cmpgt_epi8(border, low), alone));
+        let equal = _mm256_and_si256(alone, _mm256_cmpeq_epi8(border, low));
+        let tied = _mm256_or_si256(equal, _mm256_cmpgt_epi8(near, one));
+        store(out, symbol);
+        let tied = _mm256_movemask_epi8(tied) as u32;
+        if tied != 0 {
+            list(tied, output * LANES, ties);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn guided(guide: &[u32], random: &[u8], out: &mut [i16], ties: &mut Vec<u32>) {
+    assert!(guide.len() >= 1 << GUIDE_BITS);
+    let (low, cell_mask) = (_mm256_set1_epi32(0xffff), _mm256_set1_epi32((1 << GUIDE_BITS) - 1));
+    let eight = |draw: __m256i| {
+        let index = _mm256_and_si256(_mm256_srli_epi32::<16>(draw), cell_mask);
+        // SAFETY: every index is below 2^15 entries of 4 bytes.
+        let cell = unsafe { _mm256_i32gather_epi32::<4>(guide.as_ptr().cast(), index) };
+        let (second, threshold) = (_mm256_and_si256(draw, low), _mm256_and_si256(cell, low));
+        let below = _mm256_cmpgt_epi32(threshold, second);
+        let open = _mm256_or_si256(_mm256_cmpeq_epi32(threshold, second), cell); // the sign bit is what counts
+        let magnitude = _mm256_sub_epi32(_mm256_srli_epi32::<16>(cell), below);
+        let sign = _mm256_srai_epi32::<31>(draw);
+        let signed = _mm256_sub_epi32(_mm256_xor_si256(magnitude, sign), sign);
+        (signed, _mm256_movemask_ps(_mm256_castsi256_ps(open)) as u32)
+    };
+    let (blocks, rest) = random.as_chunks::<64>();
+    let (outs, out_rest) = out.as_chunks_mut::<16>();
+    let mut at = 0;
+    for (random, out) in blocks.iter().zip(outs) {
+        let ((a, open_a), (b, open_b)) = (eight(load(random)), eight(load(&random[32..])));
+        // Only crowded cells leave 16 bits, and those are drawn by the caller: truncation as in the plain kernel.
+        let narrow = |v: __m256i| _mm256_srai_epi32::<16>(_mm256_slli_epi32::<16>(v));
+        let both = _mm256_packs_epi32(narrow(a), narrow(b));
+        store(out, _mm256_permute4x64_epi64::<0b11_01_10_00>(both));
+        let open = open_a | open_b << 8;
+        if open != 0 {
+            list(open, at, ties);
+        }
+        at += 16;
+    }
+    let first = ties.len();
+    scalar::guided(guide, rest, out_rest, ties);
+    ties[first..].iter_mut().for_each(|tie| *tie += at as u32);
+}

@@ -1,0 +1,156 @@
+//! Dense matrices in the form that blocks of rows are multiplied by.
+
+use super::dense::{Dense, Law};
+use super::kernels::{self, GROUP, GROUPS, LANES, PASS};
+use super::normal;
+use crate::simd::Level;
+
+/// Bits of a Gaussian weight's lower part: both parts then fit 16 bits.
+const LOW_BITS: u32 = 10;
+
+/// The largest absolute part of a Gaussian weight.
+const LARGEST_PART: i64 = (normal::LARGEST >> LOW_BITS) as i64;
+
+/// W, arranged for its kernel.
+pub(super) enum DensePlan {
+    /// Patterns of signs by pass, output and group.
+    Signs(Vec<u8>),
+    /// Attributes by output, each `attribute << 1 | minus`, and where each output's begin.
+    Sparse(Vec<u32>, Vec<usize>),
+    /// Weights by output, an even number each.
+    Weights(Vec<i16>),
+    /// Upper and lower parts of weights by output.
+    TwoParts([Vec<i16>; 2]),
+}
+
+/// Sums of a block as wide as they may become.
+pub(super) enum Sums<'a> {
+    I32(&'a mut [i32]),
+    I64(&'a mut [i64]),
+}
+
+/// Cells as wide as the grid needs.
+pub(super) enum Cells<'a> {
+    I16(&'a [i16]),
+    I32(&'a [i32]),
+}
+
+/// How the values of a grid up to `largest` are multiplied by W: `None` if no kernel holds them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Widths {
+    /// Cells of 32 bits instead of 16.
+    pub(super) wide_cells: bool,
+    /// Sums of 64 bits instead of 32.
+    pub(super) wide_sums: bool,
+}
+
+impl Widths {
+    pub(super) fn new(law: Law, dim: usize, largest: i64) -> Option<Self> {
+        let sum = |weight: i64| dim as i128 * i128::from(largest) * i128::from(weight);
+        let fits = |weight: i64| sum(weight) <= i128::from(i32::MAX);
+        let short = largest <= i64::from(i16::MAX);
+        match law {
+            Law::Rademacher if fits(1) => {
+                let wide_cells = largest * PASS as i64 > i64::from(i16::MAX);
+                Some(Self { wide_cells, wide_sums: false })
+            }
+            Law::VerySparse { .. } if short && fits(1) => Some(Self { wide_cells: false, wide_sums: false }),
+            Law::Uniform if short && fits(255) => Some(Self { wide_cells: false, wide_sums: false }),
+            Law::Gaussian if short && fits(LARGEST_PART + 1) => Some(Self { wide_cells: false, wide_sums: true }),
+            _ => None,
+        }
+    }
+}
+
+impl DensePlan {
+    pub(super) fn new(dense: &Dense) -> Self {
+        let (dim, k) = (dense.dim(), dense.k());
+        let padded = dim.next_multiple_of(2);
+        match dense.law() {
+            Law::Rademacher => {
+                let mut patterns = vec![0; dim.div_ceil(PASS) * k * GROUPS];
+                dense.for_rows(0..dim, |i, row| {
+                    let (pass, group, bit) = (i / PASS, i % PASS / GROUP, i % GROUP);
+                    for (j, &w) in row.iter().enumerate() {
+                        patterns[(pass * k + j) * GROUPS + group] |= u8::from(w > 0) << bit;
+                    }
+                });
+                Self::Signs(patterns)
+            }
+            Law::VerySparse { .. } => {
+                let mut lists = vec![Vec::new(); k];
+                dense.for_rows(0..dim, |i, row| {
+                    for (list, &w) in lists.iter_mut().zip(row).filter(|(_, w)| **w != 0) {
+                        list.push((i as u32) << 1 | u32::from(w < 0));
+                    }
+                });
+                let mut starts = vec![0];
+                starts.extend(lists.iter().scan(0, |at, list| {
+                    *at += list.len();
+                    Some(*at)
+                }));
+                Self::Sparse(lists.concat(), starts)
+            }
+            Law::Uniform => {
+                let mut weights = vec![0; k * padded];
+                dense.for_rows(0..dim, |i, row| {
+                    row.iter().enumerate().for_each(|(j, &w)| weights[j * padded + i] = w as i16);
+                });
+                Self::Weights(weights)
+            }
+            Law::Gaussian => {
+                let mut parts = [vec![0; k * padded], vec![0; k * padded]];
+                dense.for_rows(0..dim, |i, row| {
+                    for (j, &w) in row.iter().enumerate() {
+                        // w = high 2^LOW_BITS + low, with low around 0.
+                        let high = (w + (1 << (LOW_BITS - 1))) >> LOW_BITS;
+                        parts[0][j * padded + i] = high as i16;
+                        parts[1][j * padded + i] = (w - (high << LOW_BITS)) as i16;
+                    }
+                });
+                Self::TwoParts(parts)
+            }
+        }
+    }
+
+    /// Multiplies a block by W. The widths are those of [`Widths::new`] for a grid up to `largest`.
+    pub(super) fn project(&self, level: Level, cells: Cells<'_>, largest: i64, out: Sums<'_>) {
+        match (self, cells, out) {
+            (Self::Signs(patterns), Cells::I16(cells), Sums::I32(out)) => {
+                out.fill(0);
+                kernels::rademacher_i16(level, cells, patterns, out);
+            }
+            (Self::Signs(patterns), Cells::I32(cells), Sums::I32(out)) => {
+                out.fill(0);
+                kernels::rademacher_i32(level, cells, patterns, out);
+            }
+            (Self::Sparse(entries, starts), Cells::I16(cells), Sums::I32(out)) => {
+                let most = (i64::from(i16::MAX) / largest.max(1)).max(1) as usize;
+                kernels::sparse_i16(level, cells, entries, starts, most, out);
+            }
+            (Self::Weights(weights), Cells::I16(cells), Sums::I32(out)) => {
+                kernels::weighted_i16(level, &even(cells), weights, out);
+            }
+            (Self::TwoParts([high, low]), Cells::I16(cells), Sums::I64(out)) => {
+                let cells = even(cells);
+                let mut parts = [vec![0; out.len()], vec![0; out.len()]];
+                kernels::weighted_i16(level, &cells, high, &mut parts[0]);
+                kernels::weighted_i16(level, &cells, low, &mut parts[1]);
+                for ((out, &high), &low) in out.iter_mut().zip(&parts[0]).zip(&parts[1]) {
+                    *out = (i64::from(high) << LOW_BITS) + i64::from(low);
+                }
+            }
+            _ => unreachable!("widths belong to the law"),
+        }
+    }
+}
+
+/// An odd number of attributes gets one more, all 0.
+fn even(cells: &[i16]) -> std::borrow::Cow<'_, [i16]> {
+    if (cells.len() / LANES).is_multiple_of(2) {
+        return cells.into();
+    }
+    let mut more = cells.to_vec();
+    more.resize(cells.len() + LANES, 0);
+    more.into()
+}

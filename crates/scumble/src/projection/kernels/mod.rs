@@ -1,0 +1,139 @@
+//! Projection of blocks of rows. In a block the values of one attribute, or of one output, of all rows lie side by side
+//! (`[attribute][lane]`), so that every sum is over contiguous memory and no kernel gathers.
+//!
+//! Each kernel is plain Rust; on x86-64 with AVX2 the same, compiled for it or written for it, equal bit for bit.
+
+#![allow(unsafe_code)] // only to call and to be AVX2 kernels
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod scalar;
+
+use crate::simd::Level;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::transposed_16x32 as rows_to_lanes;
+
+/// Rows of a block.
+pub(crate) const LANES: usize = 32;
+
+/// Attributes whose signed sums are tabled together by the Rademacher kernels.
+pub(crate) const GROUP: usize = 6;
+/// Groups whose tables fit the L1 cache.
+pub(crate) const GROUPS: usize = 12;
+/// Attributes of one pass over the outputs: so many values must fit 16 bits together.
+pub(crate) const PASS: usize = GROUP * GROUPS;
+
+/// Defines a kernel that dispatches to the module of its level.
+macro_rules! kernel {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)?) => {
+        $(#[$doc])*
+        #[inline]
+        pub(crate) fn $name(level: Level, $($arg: $type),*) $(-> $out)? {
+            match level {
+                Level::Scalar => scalar::$name($($arg),*),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the level proves that the processor has AVX2.
+                Level::Avx2(_) => unsafe { avx2::$name($($arg),*) },
+                #[cfg(not(target_arch = "x86_64"))]
+                Level::Avx2(_) => unreachable!("found on x86-64 only"),
+            }
+        }
+    };
+}
+
+/// The constants of the exact quantiser: `q = clamp((floor(2 v / g) + 1) >> 1, lo, hi)`.
+///
+/// Clipping after the rounding equals clipping before it: both are monotone and the bounds are themselves rounded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Quantiser {
+    /// `2 / g`, a power of two.
+    pub(crate) twice_per_unit: f64,
+    /// Least and greatest integer.
+    pub(crate) bounds: (i32, i32),
+}
+
+impl Quantiser {
+    /// Beyond the bounds by a step or more the result is a bound: clipping `2 v / g` there changes nothing, and keeps
+    /// the conversion to an integer in range.
+    fn clip_f64(&self) -> (f64, f64) {
+        (2.0 * f64::from(self.bounds.0) - 3.0, 2.0 * f64::from(self.bounds.1) + 3.0)
+    }
+
+    /// The same, rounded outward where 24 bits cannot hold it.
+    fn clip_f32(&self) -> (f32, f32) {
+        let (least, most) = self.clip_f64();
+        let (low, high) = (least as f32, most as f32);
+        (
+            if f64::from(low) > least { low.next_down() } else { low },
+            if f64::from(high) < most { high.next_up() } else { high },
+        )
+    }
+}
+
+kernel! {
+    /// Rounds floats onto the grid; false if one of them is not finite. Values must fit 16 bits.
+    quantise_f32_i16(q: Quantiser, from: &[f32], to: &mut [i16]) -> bool
+}
+kernel! {
+    /// The same to 32 bits.
+    quantise_f32_i32(q: Quantiser, from: &[f32], to: &mut [i32]) -> bool
+}
+kernel! {
+    /// The same from 64-bit floats.
+    quantise_f64_i16(q: Quantiser, from: &[f64], to: &mut [i16]) -> bool
+}
+kernel! {
+    /// The same from 64-bit floats to 32 bits.
+    quantise_f64_i32(q: Quantiser, from: &[f64], to: &mut [i32]) -> bool
+}
+kernel! {
+    /// `to[c * LANES + r] = from[r * stride + c]` for `r < rows`, `c < columns`; the other lanes become 0.
+    transpose_u8(from: &[u8], stride: usize, rows: usize, columns: usize, to: &mut [u8])
+}
+kernel! {
+    /// The same for 16 bits.
+    transpose_i16(from: &[i16], stride: usize, rows: usize, columns: usize, to: &mut [i16])
+}
+kernel! {
+    /// The same for 32 bits.
+    transpose_i32(from: &[i32], stride: usize, rows: usize, columns: usize, to: &mut [i32])
+}
+kernel! {
+    /// The other way: `to[r * stride + j] = from[j * LANES + r]` for all lanes `r < rows` and outputs `j`.
+    untranspose_i16(from: &[i16], rows: usize, stride: usize, to: &mut [i16])
+}
+kernel! {
+    /// The same for bytes.
+    untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [u8])
+}
+kernel! {
+    /// OPORP: output j is the sum of `size` (the first `larger`: one more) of the cells that `entries` name in order,
+    /// each `attribute << 1 | minus`. No partial sum leaves 16 bits.
+    oporp_u8(cells: &[u8], entries: &[u32], larger: usize, size: usize, out: &mut [i16])
+}
+kernel! {
+    /// The same from 16-bit cells.
+    oporp_i16(cells: &[i16], entries: &[u32], larger: usize, size: usize, out: &mut [i16])
+}
+kernel! {
+    /// The same in 32 bits.
+    oporp_i32(cells: &[i32], entries: &[u32], larger: usize, size: usize, out: &mut [i32])
+}
+kernel! {
+    /// Rademacher: `out += sum of +-cells`. `patterns` has for every pass of [`PASS`] attributes and every output one
+    /// pattern a [`GROUP`]: bit i is 1 where attribute i has weight +1. [`PASS`] cells together fit 16 bits.
+    rademacher_i16(cells: &[i16], patterns: &[u8], out: &mut [i32])
+}
+kernel! {
+    /// The same from cells of any size whose sums fit 32 bits.
+    rademacher_i32(cells: &[i32], patterns: &[u8], out: &mut [i32])
+}
+kernel! {
+    /// Very sparse: output j is the signed sum of the cells `entries[starts[j]..starts[j + 1]]`, of which `most` together
+    /// fit 16 bits.
+    sparse_i16(cells: &[i16], entries: &[u32], starts: &[usize], most: usize, out: &mut [i32])
+}
+kernel! {
+    /// Weighted sums in 32 bits: output j is the sum of `weights[j * dim + i] * cells[i]`, an even number of attributes.
+    weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32])
+}

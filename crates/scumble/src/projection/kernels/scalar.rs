@@ -1,0 +1,140 @@
+//! The plain kernels: what the vector ones are checked against, and what their unvectorised ends use.
+
+use super::{GROUP, GROUPS, LANES, PASS, Quantiser};
+
+macro_rules! quantise {
+    ($name:ident, $clip:ident, $float:ty, $int:ty) => {
+        #[inline(always)]
+        pub(super) fn $name(q: Quantiser, from: &[$float], to: &mut [$int]) -> bool {
+            let (lo, hi) = q.bounds;
+            let (low, high) = q.$clip();
+            let scale = q.twice_per_unit as $float;
+            let mut finite = true;
+            for (q, &v) in to.iter_mut().zip(from) {
+                finite &= v.abs() < <$float>::INFINITY;
+                let twice = v * scale;
+                let twice = if twice > low { twice } else { low };
+                let twice = if twice < high { twice } else { high };
+                let twice = twice.floor() as i32;
+                *q = ((twice >> 1) + (twice & 1)).max(lo).min(hi) as $int;
+            }
+            finite
+        }
+    };
+}
+quantise!(quantise_f32_i16, clip_f32, f32, i16);
+quantise!(quantise_f32_i32, clip_f32, f32, i32);
+quantise!(quantise_f64_i16, clip_f64, f64, i16);
+quantise!(quantise_f64_i32, clip_f64, f64, i32);
+
+#[inline(always)]
+fn transpose<T: Copy + Default>(from: &[T], stride: usize, rows: usize, columns: usize, to: &mut [T]) {
+    for (c, lanes) in to[..columns * LANES].chunks_exact_mut(LANES).enumerate() {
+        for (r, cell) in lanes.iter_mut().enumerate() {
+            *cell = if r < rows { from[r * stride + c] } else { T::default() };
+        }
+    }
+}
+
+pub(super) fn transpose_u8(from: &[u8], stride: usize, rows: usize, columns: usize, to: &mut [u8]) {
+    transpose(from, stride, rows, columns, to);
+}
+
+pub(super) fn transpose_i16(from: &[i16], stride: usize, rows: usize, columns: usize, to: &mut [i16]) {
+    transpose(from, stride, rows, columns, to);
+}
+
+pub(super) fn transpose_i32(from: &[i32], stride: usize, rows: usize, columns: usize, to: &mut [i32]) {
+    transpose(from, stride, rows, columns, to);
+}
+
+#[inline(always)]
+fn untranspose<T: Copy>(from: &[T], rows: usize, stride: usize, to: &mut [T]) {
+    for (j, lanes) in from.chunks_exact(LANES).enumerate() {
+        for (r, &x) in lanes[..rows].iter().enumerate() {
+            to[r * stride + j] = x;
+        }
+    }
+}
+
+pub(super) fn untranspose_i16(from: &[i16], rows: usize, stride: usize, to: &mut [i16]) {
+    untranspose(from, rows, stride, to);
+}
+
+pub(super) fn untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [u8]) {
+    untranspose(from, rows, stride, to);
+}
+
+/// Adds up the named cells of every output.
+macro_rules! oporp {
+    ($name:ident, $cell:ty, $sum:ty) => {
+        #[inline(always)]
+        pub(super) fn $name(cells: &[$cell], entries: &[u32], larger: usize, size: usize, out: &mut [$sum]) {
+            let mut at = 0;
+            for (j, lanes) in out.chunks_exact_mut(LANES).enumerate() {
+                let end = at + size + usize::from(j < larger);
+                let mut sums = [0; LANES];
+                for &entry in &entries[at..end] {
+                    let minus = -((entry & 1) as $sum); // all ones for minus: (x ^ -1) + 1 = -x
+                    let cells = &cells[(entry >> 1) as usize * LANES..][..LANES];
+                    for (sum, &cell) in sums.iter_mut().zip(cells) {
+                        *sum = <$sum>::wrapping_add(*sum, (<$sum>::from(cell) ^ minus).wrapping_sub(minus));
+                    }
+                }
+                lanes.copy_from_slice(&sums);
+                at = end;
+            }
+        }
+    };
+}
+oporp!(oporp_u8, u8, i16);
+oporp!(oporp_i16, i16, i16);
+oporp!(oporp_i32, i32, i32);
+
+macro_rules! rademacher {
+    ($name:ident, $cell:ty) => {
+        pub(super) fn $name(cells: &[$cell], patterns: &[u8], out: &mut [i32]) {
+            let outputs = out.len() / LANES;
+            for (cells, patterns) in cells.chunks(PASS * LANES).zip(patterns.chunks_exact(outputs * GROUPS)) {
+                for (patterns, out) in patterns.chunks_exact(GROUPS).zip(out.chunks_exact_mut(LANES)) {
+                    for (i, cells) in cells.chunks_exact(LANES).enumerate() {
+                        let plus = patterns[i / GROUP] >> (i % GROUP) & 1 == 1;
+                        for (sum, &cell) in out.iter_mut().zip(cells) {
+                            *sum += if plus { i32::from(cell) } else { -i32::from(cell) };
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+rademacher!(rademacher_i16, i16);
+rademacher!(rademacher_i32, i32);
+
+#[inline(always)]
+pub(super) fn sparse_i16(cells: &[i16], entries: &[u32], starts: &[usize], most: usize, out: &mut [i32]) {
+    for (range, out) in starts.windows(2).zip(out.chunks_exact_mut(LANES)) {
+        out.fill(0);
+        for part in entries[range[0]..range[1]].chunks(most) {
+            let mut sums = [0i16; LANES];
+            for &entry in part {
+                let minus = -((entry & 1) as i16); // all ones for minus: (x ^ -1) + 1 = -x
+                let cells = &cells[(entry >> 1) as usize * LANES..][..LANES];
+                for (sum, &cell) in sums.iter_mut().zip(cells) {
+                    *sum = sum.wrapping_add((cell ^ minus).wrapping_sub(minus));
+                }
+            }
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = out.wrapping_add(sum.into()));
+        }
+    }
+}
+
+pub(super) fn weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32]) {
+    let dim = cells.len() / LANES;
+    for (weights, out) in weights.chunks_exact(dim).zip(out.chunks_exact_mut(LANES)) {
+        out.fill(0);
+        for (&w, cells) in weights.iter().zip(cells.chunks_exact(LANES)) {
+            out.iter_mut().zip(cells).for_each(|(sum, &cell)| *sum += i32::from(w) * i32::from(cell));
+        }
+    }
+}

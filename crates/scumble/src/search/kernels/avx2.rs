@@ -1,0 +1,182 @@
+//! The kernels for AVX2.
+
+use super::{NibbleTables, ROWS, TILE, scalar};
+use std::arch::x86_64::*;
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load<T>(from: &[T]) -> __m256i {
+    assert!(size_of_val(from) >= 32);
+    // SAFETY: 32 bytes are readable, at any alignment.
+    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store<T>(to: &mut [T], value: __m256i) {
+    assert!(size_of_val(to) >= 32);
+    // SAFETY: 32 bytes are writable, at any alignment.
+    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_ps(from: &[f32]) -> __m256 {
+    assert!(from.len() >= 8);
+    // SAFETY: 32 bytes are readable, at any alignment.
+    unsafe { _mm256_loadu_ps(from.as_ptr()) }
+}
+
+/// A table of 16 bytes in both halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn table(from: &[u8; 16]) -> __m256i {
+    // SAFETY: 16 bytes are readable, at any alignment.
+    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(from.as_ptr().cast()) })
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
+    let mask = _mm256_set1_epi8(15);
+    let whole = width / 16 * 16;
+    for c in (0..whole).step_by(16) {
+        for half in [0, 32] {
+            let row = |r: usize| -> &[u8; 16] { rows[(half + r) * width + c..][..16].as_array().expect("16 bytes") };
+            let v = crate::projection::kernels::rows_to_lanes(|r| two(row(r), row(r + 16)));
+            for (j, v) in v.into_iter().enumerate() {
+                let at = (c + j) * ROWS + half;
+                store(&mut low[at..], _mm256_and_si256(v, mask));
+                store(&mut high[at..], _mm256_and_si256(_mm256_srli_epi16::<4>(v), mask));
+            }
+        }
+    }
+    for (r, row) in rows.chunks_exact(width).enumerate().take(ROWS) {
+        for (j, byte) in row.iter().enumerate().skip(whole) {
+            low[j * ROWS + r] = byte & 15;
+            high[j * ROWS + r] = byte >> 4;
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn two(first: &[u8; 16], second: &[u8; 16]) -> __m256i {
+    // SAFETY: both are readable for 16 bytes, at any alignment.
+    unsafe {
+        let first = _mm_loadu_si128(first.as_ptr().cast());
+        let second = _mm_loadu_si128(second.as_ptr().cast());
+        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(first), second)
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn distances(
+    low: &[u8],
+    high: &[u8],
+    queries: [&NibbleTables; 2],
+    limits: [u16; 2],
+    out: &mut [[u16; ROWS]; 2],
+    masks: &mut [u64; 2],
+) {
+    // A byte of a row differs in at most 8 bits: 31 of them fit a byte's sum.
+    const PART: usize = 31 * ROWS;
+    let zero = _mm256_setzero_si256();
+    let mut wide = [[zero; 4]; 2]; // interleaved within halves, put in order at the end
+    let mut tables = queries.map(|query| query.iter());
+    for (low, high) in low.chunks(PART).zip(high.chunks(PART)) {
+        let mut sums = [[zero; 2]; 2];
+        for (low, high) in low.chunks_exact(ROWS).zip(high.chunks_exact(ROWS)) {
+            let lows = [load(low), load(&low[32..])];
+            let highs = [load(high), load(&high[32..])];
+            for (tables, sums) in tables.iter_mut().zip(&mut sums) {
+                let [of_low, of_high] = tables.next().expect("a table for each byte");
+                let (of_low, of_high) = (table(of_low), table(of_high));
+                for i in 0..2 {
+                    sums[i] = _mm256_add_epi8(sums[i], _mm256_shuffle_epi8(of_low, lows[i]));
+                    sums[i] = _mm256_add_epi8(sums[i], _mm256_shuffle_epi8(of_high, highs[i]));
+                }
+            }
+        }
+        for (wide, sums) in wide.iter_mut().zip(sums) {
+            for i in 0..2 {
+                wide[2 * i] = _mm256_add_epi16(wide[2 * i], _mm256_unpacklo_epi8(sums[i], zero));
+                wide[2 * i + 1] = _mm256_add_epi16(wide[2 * i + 1], _mm256_unpackhi_epi8(sums[i], zero));
+            }
+        }
+    }
+    for (((out, wide), limit), mask) in out.iter_mut().zip(wide).zip(limits).zip(masks) {
+        let limit = _mm256_set1_epi16(limit as i16);
+        *mask = 0;
+        for i in 0..2 {
+            let (a, b) = (wide[2 * i], wide[2 * i + 1]);
+            store(&mut out[32 * i..], _mm256_permute2x128_si256::<0x20>(a, b));
+            store(&mut out[32 * i + 16..], _mm256_permute2x128_si256::<0x31>(a, b));
+            // Packing within halves undoes the interleaving.
+            let below = _mm256_packs_epi16(_mm256_cmpgt_epi16(limit, a), _mm256_cmpgt_epi16(limit, b));
+            *mask |= u64::from(_mm256_movemask_epi8(below) as u32) << (32 * i);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,popcnt")]
+pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
+    scalar::plain_distances(rows, query, out);
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn look_up(row: &[u8], tables: &[[[f32; 8]; 256]], sums: &mut [f32; 8]) {
+    scalar::look_up(row, tables, sums);
+}
+
+/// Multiplies and adds are separate, and the sixteen lanes are added one after the other: no rounding differs.
+#[target_feature(enable = "avx2")]
+pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
+    let k = query.len();
+    let whole = k / 16 * 16;
+    let chunks = query[..whole].as_chunks::<16>().0;
+    // `sum` of floats starts from -0. Eight sums at a time, one for each row: more would not fit the registers.
+    let mut sum = _mm256_set1_ps(-0.0);
+    for half in [0, 8] {
+        let mut lanes = [_mm256_setzero_ps(); TILE];
+        for (at, q) in chunks.iter().enumerate() {
+            let q = load_ps(&q[half..]);
+            for (r, lanes) in lanes.iter_mut().enumerate() {
+                *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(q, load_ps(&rows[r * k + 16 * at + half..])));
+            }
+        }
+        for lane in across(&lanes) {
+            sum = _mm256_add_ps(sum, lane);
+        }
+    }
+    // SAFETY: 8 floats are writable, at any alignment.
+    unsafe { _mm256_storeu_ps(out.as_mut_ptr(), sum) };
+    for (r, out) in out.iter_mut().enumerate() {
+        let rest: f32 = query[whole..].iter().zip(&rows[r * k + whole..(r + 1) * k]).map(|(x, y)| x * y).sum();
+        *out += rest;
+    }
+}
+
+/// Transposes 8 x 8 floats.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn across(v: &[__m256; 8]) -> [__m256; 8] {
+    let mut pairs = [_mm256_setzero_ps(); 8];
+    for i in 0..4 {
+        pairs[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
+        pairs[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
+    }
+    let mut fours = [_mm256_setzero_ps(); 8]; // columns 0 to 3 (and 4 to 7 above) of rows 0 to 3, then of rows 4 to 7
+    for i in 0..2 {
+        let (low, high) = ((pairs[4 * i], pairs[4 * i + 2]), (pairs[4 * i + 1], pairs[4 * i + 3]));
+        fours[4 * i] = _mm256_shuffle_ps::<0b01_00_01_00>(low.0, low.1);
+        fours[4 * i + 1] = _mm256_shuffle_ps::<0b11_10_11_10>(low.0, low.1);
+        fours[4 * i + 2] = _mm256_shuffle_ps::<0b01_00_01_00>(high.0, high.1);
+        fours[4 * i + 3] = _mm256_shuffle_ps::<0b11_10_11_10>(high.0, high.1);
+    }
+    let mut all = [_mm256_setzero_ps(); 8];
+    for i in 0..4 {
+        all[i] = _mm256_permute2f128_ps::<0x20>(fours[i], fours[i + 4]);
+        all[i + 4] = _mm256_permute2f128_ps::<0x31>(fours[i], fours[i + 4]);
+    }
+    all
+}

@@ -1,0 +1,58 @@
+//! The plain kernels.
+
+use super::{NibbleTables, ROWS, TILE};
+
+pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
+    for (r, row) in rows.chunks_exact(width).enumerate().take(ROWS) {
+        for (j, byte) in row.iter().enumerate() {
+            low[j * ROWS + r] = byte & 15;
+            high[j * ROWS + r] = byte >> 4;
+        }
+    }
+}
+
+pub(super) fn distances(
+    low: &[u8],
+    high: &[u8],
+    queries: [&NibbleTables; 2],
+    limits: [u16; 2],
+    out: &mut [[u16; ROWS]; 2],
+    masks: &mut [u64; 2],
+) {
+    for (((query, limit), out), mask) in queries.into_iter().zip(limits).zip(out).zip(masks) {
+        out.fill(0);
+        for ((low, high), [of_low, of_high]) in low.chunks_exact(ROWS).zip(high.chunks_exact(ROWS)).zip(query) {
+            for ((sum, &low), &high) in out.iter_mut().zip(low).zip(high) {
+                *sum += u16::from(of_low[usize::from(low)] + of_high[usize::from(high)]);
+            }
+        }
+        *mask = out.iter().rev().fold(0, |mask, &distance| mask << 1 | u64::from(distance < limit));
+    }
+}
+
+#[inline(always)]
+pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
+    let (words, rest) = query.as_chunks::<8>();
+    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+        let (row_words, row_rest) = row.as_chunks::<8>();
+        let word = |(a, b): (&[u8; 8], &[u8; 8])| (u64::from_ne_bytes(*a) ^ u64::from_ne_bytes(*b)).count_ones();
+        let sum: u32 = row_words.iter().zip(words).map(word).sum();
+        *out = sum + row_rest.iter().zip(rest).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
+    }
+}
+
+pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
+    for (r, out) in out.iter_mut().enumerate() {
+        *out = super::super::dot(query, &rows[r * query.len()..][..query.len()]);
+    }
+}
+
+#[inline(always)]
+pub(super) fn look_up(row: &[u8], tables: &[[[f32; 8]; 256]], sums: &mut [f32; 8]) {
+    let mut total = [0.0f32; 8];
+    for (table, &byte) in tables.iter().zip(row) {
+        let entry = &table[usize::from(byte)];
+        total.iter_mut().zip(entry).for_each(|(sum, part)| *sum += part);
+    }
+    *sums = total;
+}

@@ -1,0 +1,100 @@
+//! Which vector instructions the kernels may use: found once, or forced by `SCUMBLE_SIMD=scalar|avx2|avx512`.
+//!
+//! Every kernel exists as plain Rust and as AVX2, equal bit for bit. There are no kernels for AVX-512 yet: that level is
+//! accepted where the processor has it and runs the AVX2 ones. Other processors run the plain code.
+
+use crate::error::ParameterError;
+use std::sync::OnceLock;
+
+/// Environment variable that forces a level.
+const VARIABLE: &str = "SCUMBLE_SIMD";
+
+/// Proof that the processor has AVX2: only detection makes one, so that kernels may rely on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Avx2(());
+
+/// What the kernels run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Scalar,
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    Avx2(Avx2),
+}
+
+impl Level {
+    /// Every level that this processor has, plain first.
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
+        [Some(Self::Scalar), avx2()].into_iter().flatten().collect()
+    }
+}
+
+/// The level of this process; plain code where the variable asks for the impossible ([`check`] says so).
+#[inline]
+pub(crate) fn level() -> Level {
+    *chosen().as_ref().unwrap_or(&Level::Scalar)
+}
+
+/// Refuses a `SCUMBLE_SIMD` that is unknown or that this processor lacks; else the name of the level that runs.
+pub fn check() -> Result<&'static str, ParameterError> {
+    match chosen() {
+        Ok(Level::Scalar) => Ok("scalar"),
+        Ok(Level::Avx2(_)) => Ok("avx2"),
+        Err(message) => Err(ParameterError::invalid(message.clone())),
+    }
+}
+
+fn chosen() -> &'static Result<Level, String> {
+    static CHOSEN: OnceLock<Result<Level, String>> = OnceLock::new();
+    CHOSEN.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref()))
+}
+
+fn choose(asked: Option<&str>) -> Result<Level, String> {
+    let lacking = |name: &str| format!("{VARIABLE}={name}, but this processor has no {name}");
+    match asked {
+        None | Some("") => Ok(avx2().unwrap_or(Level::Scalar)),
+        Some("scalar") => Ok(Level::Scalar),
+        Some("avx2") => avx2().ok_or_else(|| lacking("avx2")),
+        Some("avx512") if has_avx512() => avx2().ok_or_else(|| lacking("avx2")),
+        Some("avx512") => Err(lacking("avx512")),
+        Some(_) => Err(format!("{VARIABLE} must be scalar, avx2 or avx512")),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn avx2() -> Option<Level> {
+    std::arch::is_x86_feature_detected!("avx2").then_some(Level::Avx2(Avx2(())))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn avx2() -> Option<Level> {
+    None
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx512() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_found_or_refused() {
+        assert_eq!(choose(Some("scalar")), Ok(Level::Scalar));
+        assert_eq!(choose(None), choose(Some("")));
+        assert!(choose(Some("neon!")).is_err_and(|message| message.contains("scalar, avx2 or avx512")));
+        for (name, level) in [("avx2", avx2()), ("avx512", avx2().filter(|_| has_avx512()))] {
+            match level {
+                Some(level) => assert_eq!(choose(Some(name)), Ok(level)),
+                None => assert!(choose(Some(name)).is_err_and(|message| message.contains("has no"))),
+            }
+        }
+    }
+}
