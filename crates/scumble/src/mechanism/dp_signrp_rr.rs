@@ -19,6 +19,9 @@ use crate::exact;
 use crate::noise::FlipTable;
 use crate::privacy::{Promise, Unit, check_delta};
 use crate::projection::ProjectionKind;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{One, ToPrimitive};
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
     setup.allow_units(&[Unit::Attribute, Unit::L1, Unit::Record], "a larger move can change every sign")?;
@@ -68,8 +71,9 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
                     "a larger --norm-bound, or leave --delta out (N+ = k, pure)",
                 ));
             }
-            let q = signs::sign_change_probability_gaussian(moved, bound) + fixed_point_slack(setup.parameters.dim);
-            let tight = signs::tight_epsilon_prime(k as u64, q, epsilon, delta)?;
+            let q = exact::sign_change_upper(moved as u64, bound as u64) + fixed_point_slack(setup.parameters.dim);
+            let q = q.min(BigRational::one());
+            let tight = signs::tight_epsilon_prime(k as u64, q.to_f64().expect("a probability"), epsilon, delta)?;
             let each = match setup.parameters.signrp_mode {
                 SignrpMode::Tight => tight,
                 SignrpMode::Paper => {
@@ -85,8 +89,10 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
                 }
             };
             let table = FlipTable::randomized_response(&exact::rational(each))?;
-            // The rounded table loses no more than asked; show the mixed delta of what it really does.
-            if signs::tight_delta(k as u64, q, table.worst_ratio().epsilon(), epsilon) > delta * (1.0 + 1e-9) {
+            // The mixed delta of what the rounded table really does, in integers rounded up.
+            let worst = table.worst_ratio();
+            let shown = exact::mixed_delta_upper(&worst.num, &worst.den, k as u64, &q, setup.epsilon.exact());
+            if shown > exact::rational(delta) {
                 return Err(ParameterError::invalid(format!("could not show delta <= {delta:e}")));
             }
             (table, setup.approximate()?)
@@ -102,7 +108,9 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
 /// Each weight is within 1 of 2^16 z with an odd, independent error, so by Hoeffding `|sum e_i q_i| <= s |q|` but for
 /// `2 e^{-s^2/2}`, and a normal of deviation 2^16 |q| is that near zero with probability below `0.8 s / 2^16`. Twice,
 /// for the two rows, with s = 6; the deep tail of the 63-bit quantile adds p 2^-60.
-fn fixed_point_slack(dim: usize) -> f64 {
-    let s = 6.0f64;
-    2.0 * (0.8 * s / 65536.0 + 2.0 * (-s * s / 2.0).exp()) + dim as f64 * (-60.0f64).exp2()
+fn fixed_point_slack(dim: usize) -> BigRational {
+    let over = |numerator: BigInt, bits: u32| BigRational::new(numerator, BigInt::one() << bits);
+    let near_zero = over(24.into(), 16) / BigInt::from(5); // 0.8 s / 2^16
+    let beyond = over(exact::exp_ceil(&exact::rational(-18.0), 128), 127); // 2 e^{-s^2/2}
+    (near_zero + beyond) * BigInt::from(2) + over(dim.into(), 60)
 }
