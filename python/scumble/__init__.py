@@ -23,6 +23,7 @@ from ._errors import (
 from ._estimate import Estimate, angle, cosine, inner_product, squared_distance, squared_norm
 from ._evaluate import Evaluation, evaluate
 from ._mechanism import Mechanism, mechanisms
+from ._plan import Plan, plan
 from ._release import Release, check_certificate, load
 from ._scumble import __version__
 from ._search import Hits, search
@@ -38,6 +39,7 @@ __all__ = [
     "NotIdentifiable",
     "NotPrivate",
     "ParameterError",
+    "Plan",
     "Release",
     "ScumbleError",
     "__version__",
@@ -48,6 +50,7 @@ __all__ = [
     "inner_product",
     "load",
     "mechanisms",
+    "plan",
     "search",
     "squared_distance",
     "squared_norm",

@@ -16,6 +16,7 @@ __all__ = [
     "evaluate",
     "evaluation_page",
     "mechanisms",
+    "plan",
     "search",
 ]
 
@@ -65,3 +66,6 @@ def evaluate(
     rows: Any, queries: Any, labels: tuple[list[int], list[int]] | None, parameters: str, request: str
 ) -> str: ...
 def evaluation_page(title: str, outcomes: str) -> tuple[list[tuple[str, str]], str]: ...
+def plan(
+    parameters: str, mechanism: str | None, k: int | None, encoding: str | None, bytes: int | None, sample: Any | None
+) -> str: ...

@@ -113,3 +113,19 @@ def test_evaluate(rng, tmp_path):
         scumble.evaluate(x[:400], x[400:], labels=(classes, classes), **options)
     with pytest.raises(scumble.ParameterError):
         scumble.evaluate(x[:400], x[400:], **(options | {"epsilons": []}))
+
+
+def test_plan(rng):
+    options = dict(dim=64, epsilon=5.0, range=(0.0, 1.0), beta=1.0, norm=4.0)
+    p = scumble.plan(**options)
+    assert p.mechanism.dim == 64 and p.forecast["bytes_per_row"] > 0 and p.measured is None
+    r = p.mechanism.release(rng.random((5, 64)), encoding=p.encoding)
+    assert r.packed.shape[1] == p.forecast["bytes_per_row"]
+    fixed = scumble.plan(mechanism="dp-oporp-laplace", k=16, **options)
+    assert (fixed.mechanism.id, fixed.mechanism.k) == ("dp-oporp-laplace", 16)
+    small = scumble.plan(bytes=8, **options)
+    assert small.forecast["bytes_per_row"] <= 8
+    tried = scumble.plan(sample=rng.random((400, 64)), mechanism="dp-oporp-staircase", **options)
+    assert tried.measured["recall"]["private"] >= 0
+    with pytest.raises(scumble.ParameterError):
+        scumble.plan(**(options | {"epsilon": -1.0}))

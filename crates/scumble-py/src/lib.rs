@@ -8,6 +8,7 @@ mod errors;
 mod evaluate;
 mod input;
 mod mechanism;
+mod plan;
 mod release;
 mod releaser;
 
@@ -20,6 +21,8 @@ mod _scumble {
     use super::evaluate::{evaluate, evaluation_page};
     #[pymodule_export]
     use super::mechanism::{Mechanism, mechanisms};
+    #[pymodule_export]
+    use super::plan::plan;
     #[pymodule_export]
     use super::release::{Release, certificate_mechanism, estimate, search};
     #[pymodule_export]
