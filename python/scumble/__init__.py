@@ -20,7 +20,15 @@ from ._errors import (
     ParameterError,
     ScumbleError,
 )
-from ._estimate import Estimate, angle, cosine, inner_product, squared_distance, squared_norm
+from ._estimate import (
+    Estimate,
+    angle,
+    cosine,
+    inner_product,
+    inner_product_with_query,
+    squared_distance,
+    squared_norm,
+)
 from ._evaluate import Evaluation, evaluate
 from ._mechanism import Mechanism, mechanisms
 from ._plan import Plan, plan
@@ -48,6 +56,7 @@ __all__ = [
     "cosine",
     "evaluate",
     "inner_product",
+    "inner_product_with_query",
     "load",
     "mechanisms",
     "plan",

@@ -13,6 +13,7 @@ __all__ = [
     "__version__",
     "certificate_mechanism",
     "estimate",
+    "estimate_with_query",
     "evaluate",
     "evaluation_page",
     "mechanisms",
@@ -58,6 +59,9 @@ def mechanisms() -> str: ...
 def certificate_mechanism(text: str) -> Mechanism: ...
 def estimate(
     kind: str, a: Release, i: int, b: Release, j: int
+) -> tuple[float, float, tuple[float, float]]: ...
+def estimate_with_query(
+    release: Release, row: int, query: npt.NDArray[np.float32]
 ) -> tuple[float, float, tuple[float, float]]: ...
 def search(
     release: Release, queries: Any, top: int, metric: str | None

@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -144,7 +144,7 @@ class _Folder:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         context = spark.sparkContext
-        self._jvm: Any = context._jvm
+        self._jvm = cast(Any, context._jvm)
         self._path = self._jvm.org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
 

@@ -26,6 +26,7 @@ struct Request {
     repetitions: usize,
     depths: Vec<usize>,
     without_privacy: bool,
+    rows_as_they_are: bool,
     encoding: Option<String>,
 }
 
@@ -53,6 +54,7 @@ pub fn evaluate<'py>(
         depths: request.depths,
         exact_queries: true,
         without_privacy: request.without_privacy,
+        rows_as_they_are: request.rows_as_they_are,
     };
     let outcomes = py.detach(|| match &labels {
         Some((train, test)) => {

@@ -24,7 +24,7 @@ mod _scumble {
     #[pymodule_export]
     use super::plan::plan;
     #[pymodule_export]
-    use super::release::{Release, certificate_mechanism, estimate, search};
+    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search};
     #[pymodule_export]
     use super::releaser::Releaser;
     use super::*;
