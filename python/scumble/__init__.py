@@ -20,9 +20,18 @@ from ._errors import (
     ParameterError,
     ScumbleError,
 )
-from ._estimate import Estimate, angle, cosine, inner_product, squared_distance, squared_norm
+from ._estimate import (
+    Estimate,
+    angle,
+    cosine,
+    inner_product,
+    inner_product_with_query,
+    squared_distance,
+    squared_norm,
+)
 from ._evaluate import Evaluation, evaluate
 from ._mechanism import Mechanism, mechanisms
+from ._plan import Plan, plan
 from ._release import Release, check_certificate, load
 from ._scumble import __version__
 from ._search import Hits, search
@@ -38,6 +47,7 @@ __all__ = [
     "NotIdentifiable",
     "NotPrivate",
     "ParameterError",
+    "Plan",
     "Release",
     "ScumbleError",
     "__version__",
@@ -46,8 +56,10 @@ __all__ = [
     "cosine",
     "evaluate",
     "inner_product",
+    "inner_product_with_query",
     "load",
     "mechanisms",
+    "plan",
     "search",
     "squared_distance",
     "squared_norm",

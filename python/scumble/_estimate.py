@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from . import _scumble
 from ._release import Release
@@ -60,6 +62,23 @@ def angle(r: Release, i: int, j: int, other: Release | None = None) -> Estimate:
 def squared_norm(r: Release, i: int) -> Estimate:
     """``|u|^2`` of row `i`."""
     return _estimate("squared_norm", r, i, i, None)
+
+
+def inner_product_with_query(r: Release, i: int, query: Any) -> Estimate:
+    """``u.v / |u|`` of row `i` of a release of unit ``record`` (privcube, signcap) and `query`, a vector of one's own.
+
+    For rows of length 1 that is the inner product itself; the length of a row is not in such a release. The query is
+    projected and not noised: it stays with its owner.
+
+    >>> import numpy as np, scumble
+    >>> x = np.random.default_rng(0).normal(size=(2, 256)) / 16
+    >>> m = scumble.Mechanism("privcube", dim=256, k=128, epsilon=60.0, range=(-1, 1), seed=bytes(32))
+    >>> e = scumble.inner_product_with_query(m.release(x), 0, x[0])
+    >>> e.interval[0] < e.value < e.interval[1], e.variance > 0
+    (True, True)
+    """
+    projected = r.mechanism.project(np.asarray(query)[None])
+    return Estimate(*_scumble.estimate_with_query(r._inner, _row(r, i), projected[0]))
 
 
 def _row(r: Release, i: int) -> int:

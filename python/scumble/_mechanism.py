@@ -92,36 +92,10 @@ class Mechanism:
         grid_exponent: int | None = None,
         i_understand_this_is_not_dp: bool = False,
     ) -> None:
-        lo, hi = (_real("range", end) for end in _pair("range", range))
-        known = {m["id"]: m for m in mechanisms()}
-        if k is None and mechanism in known and not mechanism.startswith("raw-"):
+        if k is None and not mechanism.startswith("raw-") and mechanism in {m["id"] for m in mechanisms()}:
             raise ParameterError(f"{mechanism} needs k, the size of the sketch")
-        fields: dict[str, Any] = {
-            "mechanism": str(mechanism),
-            "dim": _whole("dim", dim),
-            "k": _whole("k", k),
-            "repeats": _whole("repeats", repeats),
-            "epsilon": _real("epsilon", epsilon),
-            "delta": _real("delta", delta),
-            "beta": hi - lo if beta is None else _real("beta", beta),
-            "range": {"lo": lo, "hi": hi},
-            "unit": unit,
-            "projection": projection,
-            "seed": _seed(seed),
-            "sketch_clip": _real("sketch_clip", sketch_clip),
-            "norm_bound": _real("norm_bound", norm_bound),
-            "clip_norm": _real("clip_norm", clip_norm),
-            "signrp_mode": signrp_mode,
-            "symbols": _whole("symbols", symbols),
-            "lattice_steps": _whole("lattice_steps", lattice_steps),
-            "thresholds": None if thresholds is None else [_real("thresholds", t) for t in thresholds],
-            "norm": _real("norm", norm),
-            "density": _real("density", density),
-            "grid_exponent": None if grid_exponent is None else int(grid_exponent),
-            "i_understand_this_is_not_dp": bool(i_understand_this_is_not_dp),
-        }
-        given = {name: value for name, value in fields.items() if value is not None}
-        self._inner = _scumble.Mechanism(json.dumps(given))
+        arguments = {name: value for name, value in locals().items() if name != "self"}
+        self._inner = _scumble.Mechanism(json.dumps(fields(**arguments)))
 
     @classmethod
     def _wrap(cls, inner: _scumble.Mechanism) -> Mechanism:
@@ -245,6 +219,25 @@ class Mechanism:
 def _made(parameters: str) -> _scumble.Mechanism:
     """Tasks of a cluster unpickle the same mechanism again and again; its numbers are derived once a process."""
     return _scumble.Mechanism(parameters)
+
+
+def fields(**arguments: Any) -> dict[str, Any]:
+    """The arguments of :class:`Mechanism` as the compiled part takes them; those that are None are left out."""
+    lo, hi = (_real("range", end) for end in _pair("range", arguments["range"]))
+    beta, thresholds = arguments.get("beta"), arguments.get("thresholds")
+    checked = arguments | {
+        "range": {"lo": lo, "hi": hi},
+        "beta": hi - lo if beta is None else _real("beta", beta),
+        "seed": _seed(arguments.get("seed")),
+        "thresholds": None if thresholds is None else [_real("thresholds", t) for t in thresholds],
+    }
+    for name in ("dim", "k", "repeats", "symbols", "lattice_steps"):
+        checked[name] = _whole(name, arguments.get(name))
+    if arguments.get("grid_exponent") is not None:
+        checked["grid_exponent"] = int(arguments["grid_exponent"])
+    for name in ("epsilon", "delta", "sketch_clip", "norm_bound", "clip_norm", "norm", "density"):
+        checked[name] = _real(name, arguments.get(name))
+    return {name: value for name, value in checked.items() if value is not None}
 
 
 def _pair(name: str, value: Any) -> tuple[Any, Any]:

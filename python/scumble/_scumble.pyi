@@ -13,9 +13,11 @@ __all__ = [
     "__version__",
     "certificate_mechanism",
     "estimate",
+    "estimate_with_query",
     "evaluate",
     "evaluation_page",
     "mechanisms",
+    "plan",
     "search",
 ]
 
@@ -58,6 +60,9 @@ def certificate_mechanism(text: str) -> Mechanism: ...
 def estimate(
     kind: str, a: Release, i: int, b: Release, j: int
 ) -> tuple[float, float, tuple[float, float]]: ...
+def estimate_with_query(
+    release: Release, row: int, query: npt.NDArray[np.float32]
+) -> tuple[float, float, tuple[float, float]]: ...
 def search(
     release: Release, queries: Any, top: int, metric: str | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]: ...
@@ -65,3 +70,6 @@ def evaluate(
     rows: Any, queries: Any, labels: tuple[list[int], list[int]] | None, parameters: str, request: str
 ) -> str: ...
 def evaluation_page(title: str, outcomes: str) -> tuple[list[tuple[str, str]], str]: ...
+def plan(
+    parameters: str, mechanism: str | None, k: int | None, encoding: str | None, bytes: int | None, sample: Any | None
+) -> str: ...

@@ -94,15 +94,15 @@ def _variable(sketch: pa.Array) -> pa.Array:
 def certify(
     folder: str | os.PathLike[str], *, mechanism: Mechanism, encoding: str | None = None, rows: int | None = None
 ) -> dict[str, Any]:
-    """Writes ``certificate.json`` into a local folder of released Parquet files, and returns the certificate.
+    """Writes ``FOLDER.certificate.json`` beside a local folder of released Parquet files, and returns the certificate.
 
     Its content hashes run over the rows of all files in the order of the files' names: the order in which
     :func:`scumble.load` and ``scumble verify`` read the folder. `rows`: how many there must be.
     """
-    path = pathlib.Path(folder)
+    path = pathlib.Path(folder).absolute()
     files = sorted(str(file) for file in path.glob("*.parquet") if not file.name.startswith((".", "_")))
     text = certificate_of(files, mechanism, encoding, rows)
-    with open(path / "certificate.json", "x", encoding="utf-8") as file:
+    with open(path.with_name(f"{path.name}.certificate.json"), "x", encoding="utf-8") as file:
         file.write(text)
     return json.loads(text)
 

@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -37,8 +37,8 @@ def release(
 ) -> DataFrame:
     """Releases the array column `column` of `df`; gives a DataFrame with the columns ``id``, ``label`` and ``sketch``.
 
-    With `out` the job runs now: Parquet files are written to the folder `out`, which must not exist, with
-    ``certificate.json`` beside them, and the DataFrame reads them. ``scumble.load(out)`` and ``scumble verify`` read
+    With `out` the job runs now: Parquet files are written to the folder `out`, which must not exist, the certificate to
+    ``OUT.certificate.json`` beside it, and the DataFrame reads the files. ``scumble.load(out)`` and ``scumble verify`` read
     the folder. Without `out` the DataFrame is lazy; once it is written, :func:`certify` makes the certificate.
 
     The noise of a row is a keyed pseudo-random function of its id, so a task that runs twice, after a failure or as a
@@ -66,7 +66,7 @@ def certify(
     """As :func:`scumble.arrow.certify`, for a folder on whatever file system Spark wrote to."""
     folder = _Folder(spark, out)
     text = certificate_of(folder.parquet_files(), mechanism, encoding, rows)
-    folder.write("certificate.json", text)
+    folder.write_beside(".certificate.json", text)
     return json.loads(text)
 
 
@@ -144,7 +144,7 @@ class _Folder:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         context = spark.sparkContext
-        self._jvm: Any = context._jvm
+        self._jvm = cast(Any, context._jvm)
         self._path = self._jvm.org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
 
@@ -161,9 +161,11 @@ class _Folder:
                     self._files.copyToLocalFile(False, path, self._jvm.org.apache.hadoop.fs.Path(copy), True)
                     yield copy
 
-    def write(self, name: str, text: str) -> None:
-        """Writes a new file."""
-        stream = self._files.create(self._jvm.org.apache.hadoop.fs.Path(self._path, name), False)
+    def write_beside(self, ending: str, text: str) -> None:
+        """Writes a new file beside the folder: inside it, Spark would take it for data."""
+        name = self._path.getName() + ending
+        parent = self._path.makeQualified(self._files.getUri(), self._files.getWorkingDirectory()).getParent()
+        stream = self._files.create(self._jvm.org.apache.hadoop.fs.Path(parent, name), False)
         try:
             stream.write(bytearray(text.encode()))
         except Exception as error:

@@ -23,7 +23,7 @@ import pyspark
 import scumble
 import scumble.spark
 
-ROWS, PARTS, BATCH = 2400, 12, 50
+ROWS, PARTS, BATCH = 1200, 6, 25
 folder = pathlib.Path(sys.argv[1])
 notes = folder / "notes"
 notes.mkdir()
@@ -70,17 +70,25 @@ def alive() -> int:
         return 0
 
 
+def worker_of(pid: int) -> subprocess.Popen:
+    """The worker among the ancestors of a process."""
+    workers = {worker.pid: worker for worker in daemons[1:]}
+    while pid not in workers:
+        pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return workers[pid]
+
+
 def slow(batches):
-    """Gives the killer time to strike while rows are on their way."""
+    """Gives the killer time to strike while rows are on their way; not before it is there."""
     for batch in batches:
-        time.sleep(0.15)
+        time.sleep(0.2 * (folder / "killer").exists())
         yield batch
 
 
 def witness(batches):
     """Notes every row of this attempt as it passes."""
     context = pyspark.TaskContext.get()
-    note = notes / f"{context.partitionId()}-{context.taskAttemptId()}"
+    note = notes / f"{context.partitionId()}-{context.taskAttemptId()}-{os.getpid()}"
     with open(note, "w") as file:
         for batch in batches:
             for id, sketch in zip(batch.column("id").to_pylist(), batch.column("sketch").to_pylist()):
@@ -122,13 +130,17 @@ try:
     released = scumble.spark.release(df.mapInArrow(slow, df.schema), mechanism=mechanism)
 
     def kill_one() -> None:
-        """As soon as both workers have rows on their way and some tasks are done."""
-        while len(list(notes.iterdir())) < 4:
+        """The worker of a task that has given some of its rows and not yet all, once other tasks are done."""
+        while True:
             time.sleep(0.05)
-        stop(daemons[1])
+            lines = {note: note.read_bytes().count(b"\n") for note in notes.iterdir()}
+            halfway = [note for note, count in lines.items() if BATCH <= count <= ROWS // PARTS // 2]
+            if len(lines) >= 3 and halfway:
+                return stop(worker_of(int(halfway[0].name.split("-")[2])))
 
     killer = threading.Thread(target=kill_one)
     killer.start()
+    (folder / "killer").touch()
     out = str(folder / "out")
     released.mapInArrow(witness, released.schema).write.parquet(out)
     killer.join()

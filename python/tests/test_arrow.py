@@ -8,7 +8,7 @@ import pytest
 
 import scumble
 from conftest import mechanism
-from scumble.arrow import new_key, release_batches
+from scumble.arrow import certify, new_key, release_batches
 
 KEY = bytes(range(32))
 
@@ -82,3 +82,22 @@ def test_faults(rng):
     x[1, 5] = np.nan
     with pytest.raises(scumble.DataError, match="row 1, column 5"):
         sketches([batch(x, [1, 2, 3])])
+
+
+def test_certify_a_folder(rng, tmp_path):
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for part in (1, 0):
+        rows = batch(rng.random((30, 64)), np.arange(30) + 30 * part, kind=pa.array(["é"] * 30))
+        released = release_batches([rows], mechanism=mechanism(), key=KEY, label="kind")
+        pq.write_table(pa.Table.from_batches(released), folder / f"part-{part}.parquet")
+    certificate = certify(folder, mechanism=mechanism(), rows=60)
+    r = scumble.load(folder)
+    assert r.certificate == certificate and r.ids.tolist() == list(range(60)) and set(r.labels) == {"é"}
+    with pytest.raises(scumble.DataError, match="60 rows were written, 61 expected"):
+        certify(folder, mechanism=mechanism(), rows=61)
+    (folder / "part-0.parquet").rename(folder / "part-2.parquet")
+    with pytest.raises(scumble.CertificateError):
+        scumble.load(folder)

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import ROOT
 
-MODULES = ["", "._estimate", "._evaluate", "._mechanism", "._release", "._search", ".arrow", ".sklearn", ".stores"]
+MODULES = ["", "._estimate", "._evaluate", "._mechanism", "._plan", "._release", "._search", ".arrow", ".sklearn", ".stores"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -71,7 +71,7 @@ def test_command_line_reads_python(cli, tmp_path, rng):
     assert "dp-oporp-staircase" in run(cli, "inspect", tmp_path / "r.parquet").stdout
     np.save(tmp_path / "q.npy", x[:3])
     out = run(cli, "search", tmp_path / "r.parquet", "--queries", tmp_path / "q.npy", "--exact-queries", "--top", 10, "--json")
-    found = [[hit["row"] for hit in query["hits"]] for query in json.loads(out.stdout)["queries"]]
+    found = [[hit["row"] for hit in query] for query in json.loads(out.stdout)]
     assert found == scumble.search(r, x[:3], top=10).rows.tolist()
 
 
@@ -90,12 +90,18 @@ def test_python_reads_command_line(cli, tmp_path, rng, ending):
     assert np.array_equal(scumble.search(r, x[:5], top=1).rows[:, 0], range(5))
 
 
-def test_projections_are_bit_for_bit_those_of_the_command_line(cli, tmp_path, rng):
-    """At epsilon = 1000 the noise is zero in practice, so that a release shows the projection itself."""
-    x = rng.random((50, 64))
+@pytest.mark.parametrize("id, projection, k", [("dp-oporp-laplace", "oporp", 32), ("dp-rp-l", "rademacher", 4),
+                                               ("dp-rp-l", "very-sparse:4", 4), ("dp-signrp-rr", "gaussian", 4),
+                                               ("dp-signrp-rr", "uniform", 4)])
+def test_projections_are_bit_for_bit_those_of_the_command_line(cli, tmp_path, rng, id, projection, k):
+    """At epsilon = 300 on a grid of step beta noise other than 0 has probability below 1e-9: releases show projections."""
+    x = rng.integers(0, 100, (50, 64)).astype("f4")
     np.save(tmp_path / "x.npy", x)
-    arguments = ["--mechanism", "dp-oporp-laplace", "--epsilon", 1000, "--beta", 1, "--range", "0,1", "-k", 32]
-    run(cli, "release", tmp_path / "x.npy", "--out", tmp_path / "r.npy", *arguments, "--seed", SEED.hex())
-    m = mechanism("dp-oporp-laplace", epsilon=1000.0)
-    shown = scumble.load(tmp_path / "r.npy").values
-    assert (shown == m.project(x)).mean() > 0.5 and np.abs(shown - m.project(x)).max() < 20 * m.noise_std + 1e-6
+    arguments = ["--mechanism", id, "--projection", projection, "--epsilon", 300, "--beta", 1, "--range", "0,100", "-k", k]
+    arguments += ["--grid-exponent", 0, "--seed", SEED.hex()]
+    run(cli, "release", tmp_path / "x.npy", "--out", tmp_path / "r.npy", *arguments)
+    m = mechanism(id, projection=projection, k=k, epsilon=300.0, range=(0.0, 100.0), grid_exponent=0)
+    theirs, ours, exact = scumble.load(tmp_path / "r.npy").values, m.release(x).values, m.project(x)
+    assert np.array_equal(theirs, ours)
+    assert np.array_equal(theirs, exact if m.output == "values" else np.where(exact >= 0, 1, -1))
+    assert not np.array_equal(m.project(x), mechanism(id, projection=projection, k=k, seed=bytes(32)).project(x))

@@ -90,6 +90,21 @@ def test_estimates_across_releases(rng):
         scumble.inner_product(bits, 0, 1)
 
 
+def test_estimates_against_an_exact_query(rng):
+    """As above; rows of unit record tell only the direction."""
+    m = mechanism("privcube", dim=256, k=128, epsilon=30.0, range=(-1.0, 1.0), beta=None)
+    x = rng.normal(size=(300, 256))
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    queries, r = x + rng.normal(size=x.shape) / 16, m.release(x)
+    estimates = [scumble.inner_product_with_query(r, i, query) for i, query in enumerate(queries)]
+    hits = sum(e.interval[0] <= u @ v <= e.interval[1] for e, u, v in zip(estimates, x, queries))
+    assert hits >= 250
+    with pytest.raises(scumble.NotIdentifiable, match="privcube"):
+        scumble.inner_product_with_query(mechanism().release(rng.random((2, 64))), 0, np.zeros(64))
+    with pytest.raises(scumble.DataError, match="256"):
+        scumble.inner_product_with_query(r, 0, np.zeros(255))
+
+
 def test_evaluate(rng, tmp_path):
     centres = rng.random((10, 64))
     kind = rng.integers(0, 10, 500)
@@ -113,3 +128,19 @@ def test_evaluate(rng, tmp_path):
         scumble.evaluate(x[:400], x[400:], labels=(classes, classes), **options)
     with pytest.raises(scumble.ParameterError):
         scumble.evaluate(x[:400], x[400:], **(options | {"epsilons": []}))
+
+
+def test_plan(rng):
+    options = dict(dim=64, epsilon=5.0, range=(0.0, 1.0), beta=1.0, norm=4.0)
+    p = scumble.plan(**options)
+    assert p.mechanism.dim == 64 and p.forecast["bytes_per_row"] > 0 and p.measured is None
+    r = p.mechanism.release(rng.random((5, 64)), encoding=p.encoding)
+    assert r.packed.shape[1] == p.forecast["bytes_per_row"]
+    fixed = scumble.plan(mechanism="dp-oporp-laplace", k=16, **options)
+    assert (fixed.mechanism.id, fixed.mechanism.k) == ("dp-oporp-laplace", 16)
+    small = scumble.plan(bytes=8, **options)
+    assert small.forecast["bytes_per_row"] <= 8
+    tried = scumble.plan(sample=rng.random((400, 64)), mechanism="dp-oporp-staircase", **options)
+    assert tried.measured["recall"]["private"] >= 0
+    with pytest.raises(scumble.ParameterError):
+        scumble.plan(**(options | {"epsilon": -1.0}))

@@ -156,7 +156,7 @@ def test_faults_in_a_task_name_the_place_only(df, tmp_path):
             df.withColumn("embedding", vectors), mechanism=mechanism(), out=str(tmp_path / "out"), **OPTIONS
         )
     assert "0.1234" not in str(caught.value)
-    assert not (tmp_path / "out" / "certificate.json").exists()
+    assert not (tmp_path / "out.certificate.json").exists()
 
 
 def test_output_that_exists_is_refused(df, tmp_path):

@@ -48,9 +48,9 @@ class Outputs(unittest.TestCase):
         self.assertEqual(table.schema.field("sketch").type, pa.list_(pa.field("element", pa.float32(), False), K))
         self.assertEqual(table.column("id").to_pylist(), list(range(500)))
         values = table.column("sketch").combine_chunks().values.to_numpy().reshape(-1, K)
-        # Same projection, other noise: both estimate the same inner products.
+        # Same projection, other noise: at epsilon 10 a thirtieth of the values.
         self.assertFalse(np.array_equal(array, values))
-        self.assertLess(abs((array * values).sum(1).mean() / (self.x**2).sum(1).mean() - 1), 0.1)
+        self.assertGreater(np.corrcoef(array.ravel(), values.ravel())[0, 1], 0.99)
         index = faiss.IndexFlatIP(K)
         index.add(np.ascontiguousarray(values))
         _, found = index.search(array, 10)
@@ -95,7 +95,7 @@ class Outputs(unittest.TestCase):
         self.assertEqual(table.column_names, ["id", "label", "sketch"])
         self.assertEqual(table.column("id").to_pylist(), names)
         self.assertEqual(table.column("label").to_pylist()[26], 1)
-        certificate = json.loads(pq.read_schema(path).metadata[b"scumble.certificate"])
+        certificate = json.loads(pq.read_metadata(path).metadata[b"scumble.certificate"])
         self.assertEqual(certificate, json.loads(scumble("inspect", path, "--json")))
         self.assertEqual((certificate["unit"], certificate["rows"]), ("attribute", 500))
         path = self.release("l.npy", "dp-oporp-staircase", "--label", "label", source="x.parquet")

@@ -1,12 +1,11 @@
 //! What a user's own data keep: sweeps over mechanisms and epsilons. Sees the private rows; its results are not private.
 
 use crate::errors::{Named, OrRaise, raise};
-use crate::input::{Held, Input};
+use crate::input::Input;
 use crate::mechanism::complete;
 use pyo3::prelude::*;
 use scumble::evaluate::sweep::{self, Candidate, Settings, SweepError};
 use scumble::evaluate::{Outcome, Outcomes, page};
-use scumble::vectors::Rows;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,15 +26,8 @@ struct Request {
     repetitions: usize,
     depths: Vec<usize>,
     without_privacy: bool,
+    rows_as_they_are: bool,
     encoding: Option<String>,
-}
-
-/// The rows, which must lie in one piece.
-fn whole<'a>(py: Python<'_>, held: &'a Held<'_>) -> PyResult<Rows<'a>> {
-    match held.blocks()?[..] {
-        [rows] => Ok(rows),
-        _ => Err(raise(py, "DataError", "give the vectors in one piece: a numpy array or combine_chunks()")),
-    }
 }
 
 /// Outcomes of one mechanism as JSON: recall and precision, or with labels the accuracy of a linear SVM.
@@ -53,7 +45,7 @@ pub fn evaluate<'py>(
     let parameters = complete(parameters).or_raise(py)?;
     let encoding = request.encoding.as_deref().map(str::parse).transpose().or_raise(py)?;
     let (first, second) = (rows.hold(py, parameters.dim, 0)?, queries.hold(py, parameters.dim, 0)?);
-    let (first, second) = (whole(py, &first)?, whole(py, &second)?);
+    let (first, second) = (first.whole(py)?, second.whole(py)?);
     let candidates = [Candidate::new(parameters, encoding)];
     let settings = Settings {
         task: request.task,
@@ -62,6 +54,7 @@ pub fn evaluate<'py>(
         depths: request.depths,
         exact_queries: true,
         without_privacy: request.without_privacy,
+        rows_as_they_are: request.rows_as_they_are,
     };
     let outcomes = py.detach(|| match &labels {
         Some((train, test)) => {

@@ -1,6 +1,6 @@
 //! Private rows as Python holds them, read where they lie.
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, raise};
 use arrow::array::RecordBatch;
 use half::f16;
 use numpy::PyReadonlyArray1;
@@ -83,13 +83,13 @@ impl<'py> Input<'py> {
         let mut next = first_row;
         let mut batches = Vec::new();
         for chunk in array.into_reader()? {
-            let chunk = chunk.map_err(|e| crate::errors::raise(py, "DataError", e))?;
+            let chunk = chunk.map_err(|e| raise(py, "DataError", e))?;
             if chunk.is_empty() {
                 continue;
             }
             let rows = chunk.len() as u64;
             let batch = RecordBatch::try_from_iter_with_nullable([(options.column.as_str(), chunk, true)])
-                .map_err(|e| crate::errors::raise(py, "DataError", e))?;
+                .map_err(|e| raise(py, "DataError", e))?;
             batches.push(from_arrow("arrow", &batch, &options, next).or_raise(py)?);
             next += rows;
         }
@@ -109,5 +109,13 @@ impl Held<'_> {
             }
             Self::Arrow(batches) => batches.iter().map(Batch::rows).collect(),
         })
+    }
+
+    /// The rows, which must lie in one piece.
+    pub fn whole(&self, py: Python<'_>) -> PyResult<Rows<'_>> {
+        match self.blocks()?[..] {
+            [rows] => Ok(rows),
+            _ => Err(raise(py, "DataError", "give the vectors in one piece: a numpy array, or combine_chunks()")),
+        }
     }
 }

@@ -8,6 +8,7 @@ mod errors;
 mod evaluate;
 mod input;
 mod mechanism;
+mod plan;
 mod release;
 mod releaser;
 
@@ -21,7 +22,9 @@ mod _scumble {
     #[pymodule_export]
     use super::mechanism::{Mechanism, mechanisms};
     #[pymodule_export]
-    use super::release::{Release, certificate_mechanism, estimate, search};
+    use super::plan::plan;
+    #[pymodule_export]
+    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search};
     #[pymodule_export]
     use super::releaser::Releaser;
     use super::*;

@@ -3,7 +3,7 @@
 use crate::errors::{OrRaise, raise};
 use crate::input::Input;
 use crate::mechanism::{Mechanism, misuse};
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use scumble::estimate as estimators;
@@ -127,6 +127,19 @@ pub fn estimate(
         _ => return Err(misuse(py, "no such estimator")),
     };
     let estimate = estimate.or_raise(py)?;
+    Ok((estimate.value, estimate.variance, estimate.interval))
+}
+
+/// As [`estimate`], of `u.v / |u|` of a row of unit record and a projected exact query.
+#[pyfunction]
+pub fn estimate_with_query(
+    py: Python<'_>,
+    release: &Release,
+    row: usize,
+    query: PyReadonlyArray1<'_, f32>,
+) -> PyResult<(f64, f64, (f64, f64))> {
+    let row = estimators::RowRef::new(&release.inner, row).or_raise(py)?;
+    let estimate = estimators::inner_product_with_query(row, query.as_slice()?).or_raise(py)?;
     Ok((estimate.value, estimate.variance, estimate.interval))
 }
 
