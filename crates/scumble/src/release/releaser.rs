@@ -248,8 +248,10 @@ impl<'a> Worker<'a> {
                 let wide = released.wide.iter().filter(|(at, _)| at % LANES == r);
                 wide.for_each(|(at, exact)| x[at / LANES] = *exact);
             } else {
-                if let NoiseSource::Keyed(key) = noise {
-                    self.rng = SecretRng::keyed(key, &[mechanism.id().as_str().as_bytes(), &id(start + r)]);
+                if let NoiseSource::Keyed(noise) = noise {
+                    let u = rows.quantise(r, mechanism.grid(), first_row + start as u64, &mut self.quantised)?;
+                    keyed::content(u, &mut self.content);
+                    self.rng = noise.stream(&id(start + r), &self.content);
                 }
                 mechanism.perturbation().apply(x, &mut self.rng);
             }
