@@ -14,6 +14,9 @@ const OUTSIDE: f64 = 31_337.424_25;
 const LABEL: &str = "LABELMARK7F3A";
 const NAME: &str = "NAMEMARK91C2";
 
+/// Enough for a plan by trial.
+const ROWS: usize = 60;
+
 /// The markers in every form that a file or message could hold.
 fn needles() -> Vec<(String, Vec<u8>)> {
     let mut needles = Vec::new();
@@ -37,7 +40,7 @@ fn needles() -> Vec<(String, Vec<u8>)> {
 
 /// The input as CSV, as LIBSVM, as npy and as Parquet; broken versions of the first two.
 fn plant(folder: &Folder) {
-    let rows: Vec<Vec<f64>> = (0..6)
+    let rows: Vec<Vec<f64>> = (0..ROWS)
         .map(|i| {
             (0..4)
                 .map(|j| {
@@ -64,11 +67,11 @@ fn plant(folder: &Folder) {
     folder.file("order.svm", format!("1 1:{INSIDE} 2:1\n1 2:{INSIDE} 1:{OUTSIDE}\n"));
     folder.file("entry.svm", format!("1 1:{INSIDE} 2:{INSIDE}:{OUTSIDE}\n"));
     let flat: Vec<f32> = rows.concat().iter().map(|&x| x as f32).collect();
-    folder.file("ok.npy", npy("<f4", "(6, 4)", &f32_bytes(&flat)));
-    folder.file("short.npy", npy("<f4", "(60, 4)", &f32_bytes(&flat)));
+    folder.file("ok.npy", npy("<f4", &format!("({ROWS}, 4)"), &f32_bytes(&flat)));
+    folder.file("short.npy", npy("<f4", &format!("({}, 4)", 10 * ROWS), &f32_bytes(&flat)));
     let list = Field::new_list_field(DataType::Float32, false);
     let vectors = FixedSizeListArray::new(Arc::new(list), 4, Arc::new(Float32Array::from(flat)), None);
-    let text = |word: &str| Arc::new(StringArray::from(vec![word; 6])) as ArrayRef;
+    let text = |word: &str| Arc::new(StringArray::from(vec![word; ROWS])) as ArrayRef;
     let batch = RecordBatch::try_from_iter([
         ("vector", Arc::new(vectors) as ArrayRef),
         ("user", text(NAME)),
@@ -125,7 +128,7 @@ const RUNS: &[&str] = &[
     "0: search o4.parquet --queries ok.npy --exact-queries --top 3 --json",
     "2: search o1.parquet --queries nan.csv --exact-queries",
     "0: plan --sample ok.csv --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 2",
-    "0: evaluate ok.npy --range 0,1 --mechanisms dp-oporp-laplace --epsilons 1 -k 2 --query-count 2 --top 1 --out report.html",
+    "0: evaluate ok.npy --range 0,1 --mechanisms dp-oporp-laplace --epsilons 1 -k 2 --query-count 2 --out report.html",
     "2: evaluate nan.csv --range 0,1 --mechanisms dp-oporp-laplace --epsilons 1 -k 2 --out bad.html",
     "0: ledger show l.db",
     "0: ledger show l.db --json",
