@@ -186,7 +186,7 @@ impl Array {
         let fault = |kind| Err(ReadError::new(&self.path, kind));
         let bytes = total_bytes(&self.path, &self.shape, self.element.size())?;
         let rows = self.shape[0];
-        let width = self.shape[1..].iter().product::<u64>() as usize;
+        let width = total_bytes(&self.path, &self.shape[1..], 1)? as usize; // checked by itself: no rows would hide it
         if width == 0 {
             return fault(ReadErrorKind::NoColumns);
         }
