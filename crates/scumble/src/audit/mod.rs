@@ -284,7 +284,8 @@ fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], Relea
 /// The groups of columns that are scored together.
 fn views(mechanism: &Mechanism, pair: &Pair) -> Vec<std::ops::Range<usize>> {
     let k = mechanism.k();
-    if pair.with_company { vec![0..k, k..2 * k, 2 * k..3 * k] } else { vec![0..k] }
+    let count = if pair.with_company { 3 } else { 1 };
+    (0..count).map(|row| row * k..(row + 1) * k).collect()
 }
 
 /// A small case of a mechanism, in which few outputs share the loss and samples show it.

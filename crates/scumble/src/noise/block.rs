@@ -49,7 +49,7 @@ impl BlockFlips {
         Some(Self { cuts, plus_from, thresholds, prefixes })
     }
 
-    /// The bits of `x`, outputs of [`LANES`] values each; eight outputs share a byte, the first most significant.
+    /// The bits of `x`, outputs of `LANES` values each; eight outputs share a byte, the first most significant.
     ///
     /// # Panics
     /// If `bits` has no room, or a value lies beyond the bound.
@@ -97,7 +97,7 @@ impl BlockSymbols {
         Some(Self { cuts, bits: table.bits(), borders, prefixes })
     }
 
-    /// The symbols of `x`, outputs of [`LANES`] values each, in the same order.
+    /// The symbols of `x`, outputs of `LANES` values each, in the same order.
     ///
     /// # Panics
     /// If `out` has no room, or a value lies beyond the bound.
@@ -136,6 +136,7 @@ mod tests {
     const BOUND: i16 = 1020;
 
     /// Classes by compared cuts, by a reciprocal, and more than a register holds.
+    #[allow(clippy::type_complexity)] // a sampler, its table, and the plain rule for both
     fn flips() -> Vec<(BlockFlips, FlipTable, fn(i16) -> (bool, u64))> {
         let table = FlipTable::ceil_rule(&rational(1.0)).unwrap();
         let rules: [fn(i16) -> (bool, u64); 3] = [

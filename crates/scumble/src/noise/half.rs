@@ -159,9 +159,9 @@ mod tests {
             let first = law.tail().thresholds(LAST, MOST_THRESHOLDS).unwrap();
             let unit = BigInt::one() << 64u32;
             let mut tail = (BigRational::one() - law.weight(0)) / BigInt::from(2);
-            for n in 0..first.len().min(60) {
+            for (n, &found) in first.iter().enumerate().take(60) {
                 let scaled = &tail * &unit;
-                assert_eq!(scaled.floor().to_integer().to_u64(), Some(first[n]), "{law:?} {n}");
+                assert_eq!(scaled.floor().to_integer().to_u64(), Some(found), "{law:?} {n}");
                 let next = ((&scaled - scaled.floor()) * &unit).floor().to_integer().to_u64();
                 assert_eq!(law.tail().word(n, 1), next, "{law:?} {n}");
                 tail -= law.weight(n as i64 + 1);

@@ -635,7 +635,7 @@ impl Statement {
         for account in &self.accounts {
             let Account { dataset, budget, neighbours, entries, .. } = account;
             Budget::new(budget.epsilon, budget.delta)?;
-            if neighbours.beta.is_some_and(|beta| !(beta > 0.0)) {
+            if neighbours.beta.is_some_and(|beta| beta.is_nan() || beta <= 0.0) {
                 return wrong(format!("'{dataset}' has a beta that is not positive"));
             }
             let states = ["reserved", "recorded", "cancelled"];

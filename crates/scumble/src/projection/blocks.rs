@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn all_rows_at_once_equal_one_by_one() {
         let (n, dim) = (75, 90);
-        let bytes: Vec<u8> = (0..n * dim).map(|i| (i * 7919 >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..n * dim).map(|i| ((i * 7919) >> 3) as u8).collect();
         let rows = Rows::dense(Scalars::U8(&bytes), dim);
         for (kind, exponent) in [("oporp:2", 0), ("rademacher", -4), ("gaussian", 0), ("gaussian", -20)] {
             let projection = Projection::new(kind.parse().unwrap(), Seed([3; 32]), dim, 22).unwrap();

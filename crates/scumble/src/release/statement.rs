@@ -65,7 +65,7 @@ impl Certificate {
             ("Unit of privacy", unit),
             ("Neighbouring relation", format!("bounded (replacement): {}", self.unit.sentence(self.beta))),
             ("Privacy loss, epsilon", guarantee.epsilon.map_or_else(none, |epsilon| epsilon.to_string())),
-            ("Privacy loss, delta", guarantee.delta.map_or_else(none, |delta| plain(delta))),
+            ("Privacy loss, delta", guarantee.delta.map_or_else(none, plain)),
             (
                 "Privacy loss of the integers that ran",
                 guarantee.checked_epsilon.map_or_else(none, |epsilon| format!("at most {epsilon}")),
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(percent(share), text);
         }
         assert_eq!(number(148.4), "148.4");
-        assert_eq!(number(2.71828), "2.718");
+        assert_eq!(number(3.44444), "3.444");
         assert_eq!(number(4.87e8), "4.9e8");
     }
 }

@@ -264,7 +264,8 @@ fn bit(mechanism: &Mechanism, case: &Value, found: &Fixed, ideal: &Fixed) -> Out
 }
 
 fn vertices(cap: &Cap, row: &Value, x: &[i64]) -> Outcome {
-    let by_vertex: Box<dyn Fn(&[bool]) -> BigRational> = match cap {
+    type ByVertex<'a> = Box<dyn Fn(&[bool]) -> BigRational + 'a>;
+    let by_vertex: ByVertex<'_> = match cap {
         Cap::Privcube(cube) => {
             let mut w = vec![0; x.len()];
             weights(x, &mut w);

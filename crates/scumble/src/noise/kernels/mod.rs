@@ -73,7 +73,7 @@ fn find_reciprocal(bound: i16, first: i16, second: i16, classes: &[u8]) -> Optio
     let step = i32::from(second) - i32::from(first);
     let offset = i16::try_from(step - 1 - i32::from(first)).ok()?; // the value after the first cut becomes `step`
     let factor = u16::try_from((1 << 16) / step + 1).ok()?;
-    let class = |x: i16| u32::from(x.wrapping_add(offset) as u16) * u32::from(factor) >> 16;
+    let class = |x: i16| (u32::from(x.wrapping_add(offset) as u16) * u32::from(factor)) >> 16;
     (-bound..=bound).zip(classes).all(|(x, &found)| class(x) == u32::from(found)).then_some((offset, factor))
 }
 
@@ -88,6 +88,7 @@ macro_rules! kernel {
     ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?)) => {
         $(#[$doc])*
         #[inline]
+        #[allow(clippy::too_many_arguments)] // plain slices and numbers: what a kernel is called with
         pub(super) fn $name(level: Level, $($arg: $type),*) {
             match level {
                 Level::Scalar => scalar::$name($($arg),*),
