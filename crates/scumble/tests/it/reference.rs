@@ -29,6 +29,7 @@ const BITS: u32 = 400; // the smallest probability here is about 2^-60
 const UNIT: f64 = 18_446_744_073_709_551_616.0; // 2^64
 
 type Outcome = Result<(), String>;
+type VertexLaw = Box<dyn Fn(&[bool]) -> BigRational>;
 
 fn check(holds: bool, what: impl Fn() -> String) -> Outcome {
     if holds { Ok(()) } else { Err(what()) }
@@ -264,8 +265,7 @@ fn bit(mechanism: &Mechanism, case: &Value, found: &Fixed, ideal: &Fixed) -> Out
 }
 
 fn vertices(cap: &Cap, row: &Value, x: &[i64]) -> Outcome {
-    type ByVertex<'a> = Box<dyn Fn(&[bool]) -> BigRational + 'a>;
-    let by_vertex: ByVertex<'_> = match cap {
+    let by_vertex: VertexLaw = match cap {
         Cap::Privcube(cube) => {
             let mut w = vec![0; x.len()];
             weights(x, &mut w);
