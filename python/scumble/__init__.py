@@ -11,12 +11,14 @@
 0
 """
 
+from ._account import Account
 from ._errors import (
     CertificateError,
     DataError,
     FileError,
     NotIdentifiable,
     NotPrivate,
+    OverBudget,
     ParameterError,
     ScumbleError,
 )
@@ -37,6 +39,7 @@ from ._scumble import __version__
 from ._search import Hits, search
 
 __all__ = [
+    "Account",
     "CertificateError",
     "DataError",
     "Estimate",
@@ -46,6 +49,7 @@ __all__ = [
     "Mechanism",
     "NotIdentifiable",
     "NotPrivate",
+    "OverBudget",
     "ParameterError",
     "Plan",
     "Release",

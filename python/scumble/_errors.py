@@ -15,6 +15,10 @@ class NotPrivate(ParameterError):
     """A refusal: what was asked for would not be private. The message says what to ask for instead."""
 
 
+class OverBudget(ScumbleError):
+    """A refusal: the release costs more than what is left of the data set's budget."""
+
+
 class DataError(ScumbleError, ValueError):
     """A fault of the private input: where it is and of which kind, never the value. For the data's owner only."""
 

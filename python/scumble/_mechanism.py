@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _input, _scumble
+from ._account import Account, charge
 from ._errors import ParameterError
 from ._release import Release
 
@@ -161,13 +162,24 @@ class Mechanism:
         """Sentences to read before releasing."""
         return self._inner.warnings()
 
-    def release(self, x: Any, *, ids: Any = None, labels: Any = None, encoding: str | None = None) -> Release:
+    def release(
+        self,
+        x: Any,
+        *,
+        ids: Any = None,
+        labels: Any = None,
+        encoding: str | None = None,
+        account: Account | None = None,
+    ) -> Release:
         """Releases every row of `x` with fresh noise.
 
         `x`: a numpy array of floats or integers (any order, any strides, also memory-mapped), a scipy sparse matrix, or
         an Arrow list column (pyarrow, polars: anything with the Arrow PyCapsule interface). It is read where it lies.
         `ids`: unique integers or strings; `labels`: numbers or strings. Both are released as they are.
         `encoding`: ``f32``, ``i16``, ``b8``, ``b4`` or ``b1``; by default the mechanism's own.
+
+        `account`: a data set's :class:`scumble.Account`, charged before any noise is drawn; what is over its budget is
+        refused. Rows without ids then get their numbers, so that the ledger and every file have the same certificate.
 
         Every call spends epsilon on every row: releasing the same rows twice costs twice.
 
@@ -178,13 +190,18 @@ class Mechanism:
         ((64, 3), [1000, 1001], ['a', 'b'])
         """
         rows = _input.rows_of(x)
+        if account is not None and ids is None:
+            ids = np.arange(rows)
         listed, classes = _input.names(ids, rows, "ids"), _input.names(labels, rows, "labels")
         if listed is not None:
             _input.unique(listed)
         releaser = _scumble.Releaser(self._inner, encoding, None)
-        for block in _input.blocks(x, self.dim):
-            releaser.add(block)
-        return Release(releaser.finish(listed, classes))
+        with charge(account, self) as record:
+            for block in _input.blocks(x, self.dim):
+                releaser.add(block)
+            release = Release(releaser.finish(listed, classes))
+            record(release.certificate_json)
+        return release
 
     def project(self, x: Any) -> np.ndarray:
         """The public projection of rows that their owner keeps: NOT private, no noise. For one's own search queries.

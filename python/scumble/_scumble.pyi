@@ -10,12 +10,14 @@ __all__ = [
     "Mechanism",
     "Release",
     "Releaser",
+    "Reservation",
     "__version__",
     "certificate_mechanism",
     "estimate",
     "estimate_with_query",
     "evaluate",
     "evaluation_page",
+    "ledger_statement",
     "mechanisms",
     "plan",
     "search",
@@ -55,6 +57,15 @@ class Release:
     def ids(self) -> Any | None: ...
     def labels(self) -> Any | None: ...
 
+@final
+class Reservation:
+    def __new__(
+        cls, ledger: str | PathLike[str], dataset: str, budget: tuple[float, float] | None, mechanism: Mechanism
+    ) -> Reservation: ...
+    def record(self, certificate: str) -> None: ...
+    def cancel(self) -> None: ...
+
+def ledger_statement(ledger: str | PathLike[str]) -> str: ...
 def mechanisms() -> str: ...
 def certificate_mechanism(text: str) -> Mechanism: ...
 def estimate(

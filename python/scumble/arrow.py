@@ -41,9 +41,9 @@ def release_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Releases the list column `column` of every batch; gives batches with the columns ``id``, ``label`` and ``sketch``.
 
-    The noise of a row is a keyed pseudo-random function of (`key`, mechanism, row id): a task that runs twice gives the
-    same bytes, on any worker. So ids must be there and unique over the whole job; within one call that is checked.
-    One key serves one job: whoever sees two releases of one id under one key and mechanism sees their exact difference.
+    The noise of a row is a keyed pseudo-random function of (`key`, mechanism, row id, row): a task that runs twice gives
+    the same bytes, on any worker. So ids must be there and unique over the whole job; within one call that is checked.
+    One key serves one job, and is dropped when that has ended.
 
     `fixed_size`: sketches as FixedSizeList or FixedSizeBinary, as in scumble's files; False gives List and Binary, which
     Spark needs.

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ._account import Account
 from ._errors import DataError, FileError, ParameterError
 from ._mechanism import Mechanism
 from .arrow import certificate_of, new_key, release_batches
@@ -34,6 +35,7 @@ def release(
     label: str | None = None,
     encoding: str | None = None,
     out: str | None = None,
+    account: Account | None = None,
 ) -> DataFrame:
     """Releases the array column `column` of `df`; gives a DataFrame with the columns ``id``, ``label`` and ``sketch``.
 
@@ -41,13 +43,17 @@ def release(
     ``OUT.certificate.json`` beside it, and the DataFrame reads the files. ``scumble.load(out)`` and ``scumble verify`` read
     the folder. Without `out` the DataFrame is lazy; once it is written, :func:`certify` makes the certificate.
 
-    The noise of a row is a keyed pseudo-random function of its id, so a task that runs twice, after a failure or as a
+    The noise of a row is a keyed pseudo-random function of its id and content, so a task that runs twice, after a failure or as a
     speculative copy, gives the same bytes. The key is made here by the driver, travels in the closure of this job only,
     is never stored with the data, and is gone with the DataFrame. Ids must be there, unique, and not computed anew on
     every run: anything else is a :class:`scumble.DataError`.
+
+    `account`: one entry for the job, reserved before it starts and recorded with the certificate. It stays spent if the
+    job fails, which may leave files behind, and without `out`, where nobody knows what becomes of the DataFrame.
     """
     _check_plan(df)
     rows = _check_ids(df, id)
+    reservation = None if account is None else account.reserve(mechanism)
     released = df.select(*_columns(column, id, label)).mapInArrow(
         _task(mechanism, new_key(), column, id, label, encoding), _schema(df, mechanism, id, label, encoding)
     )
@@ -56,7 +62,9 @@ def release(
     spark = df.sparkSession
     released.write.parquet(out)
     del released  # and with it the key
-    certify(spark, out, mechanism=mechanism, encoding=encoding, rows=rows)
+    text = _certify(spark, out, mechanism, encoding, rows)
+    if reservation is not None:
+        reservation.record(text)
     return spark.read.parquet(out)
 
 
@@ -64,10 +72,14 @@ def certify(
     spark: SparkSession, out: str, *, mechanism: Mechanism, encoding: str | None = None, rows: int | None = None
 ) -> dict[str, Any]:
     """As :func:`scumble.arrow.certify`, for a folder on whatever file system Spark wrote to."""
+    return json.loads(_certify(spark, out, mechanism, encoding, rows))
+
+
+def _certify(spark: SparkSession, out: str, mechanism: Mechanism, encoding: str | None, rows: int | None) -> str:
     folder = _Folder(spark, out)
     text = certificate_of(folder.parquet_files(), mechanism, encoding, rows)
     folder.write_beside(".certificate.json", text)
-    return json.loads(text)
+    return text
 
 
 def _task(

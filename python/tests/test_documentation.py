@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ROOT, mechanism
 
-MODULES = ["", "._estimate", "._evaluate", "._mechanism", "._plan", "._release", "._search", ".arrow", ".sklearn", ".stores"]
+MODULES = ["", "._account", "._estimate", "._evaluate", "._mechanism", "._plan", "._release", "._search", ".arrow", ".sklearn", ".stores"]
 
 
 @pytest.mark.parametrize("name", MODULES)

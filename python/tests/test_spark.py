@@ -83,10 +83,13 @@ def expected(table, m, **options):
 def test_release_to_files(df, table, tmp_path, id, encoding, monkeypatch, request):
     monkeypatch.setattr(scumble.spark, "new_key", lambda: KEY)
     m, out = mechanism(id), str(tmp_path / "out")
-    back = scumble.spark.release(df, mechanism=m, out=out, label="kind", encoding=encoding, **OPTIONS)
+    account = scumble.Account(tmp_path / "ledger", "rows", budget=5.0)
+    back = scumble.spark.release(df, mechanism=m, out=out, label="kind", encoding=encoding, account=account, **OPTIONS)
     assert back.columns == ["id", "label", "sketch"] and back.count() == ROWS
     r = scumble.load(out)  # derives the certificate again and compares the hashes
     assert r.mechanism == m and len(r) == ROWS and r.certificate["content"].keys() == {"sketch", "ids", "labels"}
+    (entry,) = account.statement["entries"]  # one for the job
+    assert (entry["state"], entry["rows"], entry["certificate"]) == ("recorded", ROWS, r.certificate["digest"])
     assert sorted(r.ids.tolist()) == sorted(table[0]["key"].to_pylist())
     wanted = expected(table[0], m, encoding=encoding)
     stored = {row["id"]: row["sketch"] for row in back.collect()}

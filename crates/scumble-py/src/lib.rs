@@ -7,6 +7,7 @@
 mod errors;
 mod evaluate;
 mod input;
+mod ledger;
 mod mechanism;
 mod plan;
 mod release;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 mod _scumble {
     #[pymodule_export]
     use super::evaluate::{evaluate, evaluation_page};
+    #[pymodule_export]
+    use super::ledger::{Reservation, ledger_statement};
     #[pymodule_export]
     use super::mechanism::{Mechanism, mechanisms};
     #[pymodule_export]

@@ -53,15 +53,13 @@ fn release_block(
 
 #[pymethods]
 impl Releaser {
-    /// `key`: 32 secret bytes; noise is then a function of key, parameters and row id. Without it noise is fresh.
+    /// `key`: 32 secret bytes; noise is then a function of key, mechanism, row id and row. Without it noise is fresh.
     #[new]
     fn new(py: Python<'_>, mechanism: &Mechanism, encoding: Option<&str>, key: Option<[u8; 32]>) -> PyResult<Self> {
         let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
         let mut inner = release::Releaser::new(mechanism.inner.clone(), encoding).or_raise(py)?;
         if let Some(key) = key {
-            // Bound to the parameters: a key that is used again with others gives unrelated noise.
-            let parameters = serde_json::to_vec(mechanism.inner.parameters()).expect("JSON values");
-            inner = inner.keyed(NoiseKey::from_bytes(*blake3::keyed_hash(&key, &parameters).as_bytes()));
+            inner = inner.keyed(NoiseKey::from_bytes(key));
         }
         Ok(Self { inner, bytes: Vec::new(), rows: 0, seen: IdCheck::new() })
     }

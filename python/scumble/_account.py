@@ -1,0 +1,68 @@
+"""Budgets: what a data set may spend over all of its releases, kept in a ledger file."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import _scumble
+from ._errors import ParameterError
+
+if TYPE_CHECKING:
+    from ._mechanism import Mechanism
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """A data set's account in a ledger, the same file as ``scumble release --ledger`` keeps. Give it to a release.
+
+    `ledger`: the file, made at the first use. `dataset`: name of the data set. `budget`, `budget_delta`: the most that
+    all of its releases may cost together, fixed at the first use and needless afterwards.
+
+    >>> import os, tempfile, numpy as np, scumble
+    >>> account = scumble.Account(os.path.join(tempfile.mkdtemp(), "ledger"), "customers", budget=8.0)
+    >>> m = scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=5.0, range=(0, 1), seed=bytes(32))
+    >>> r = m.release(np.zeros((3, 64)), account=account)
+    >>> account.statement["spent"], [entry["state"] for entry in account.statement["entries"]]
+    (5.0, ['recorded'])
+    >>> m.release(np.zeros((3, 64)), account=account)
+    Traceback (most recent call last):
+        ...
+    scumble._errors.OverBudget: refused: data set 'customers' has a budget of epsilon 8, 5 of it spent in 1 releases...
+    """
+
+    ledger: str | os.PathLike[str]
+    dataset: str
+    budget: float | None = None
+    budget_delta: float = 0.0
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        """Budget, what is spent and left, and every release. May be shown to anyone."""
+        for account in json.loads(_scumble.ledger_statement(os.fspath(self.ledger)))["accounts"]:
+            if account["dataset"] == self.dataset:
+                return account
+        raise ParameterError(f"the ledger has no data set {self.dataset!r}")
+
+    def reserve(self, mechanism: Mechanism) -> _scumble.Reservation:
+        """Spends what one release with `mechanism` costs, before any noise is drawn; refuses what is over budget."""
+        budget = None if self.budget is None else (float(self.budget), float(self.budget_delta))
+        return _scumble.Reservation(os.fspath(self.ledger), self.dataset, budget, mechanism._inner)
+
+
+@contextlib.contextmanager
+def charge(account: Account | None, mechanism: Mechanism) -> Iterator[Callable[[str], None]]:
+    """Reserves, and gives the function that records a certificate; gives back what a failed release had reserved."""
+    if account is None:
+        yield lambda certificate: None
+        return
+    reservation = account.reserve(mechanism)
+    try:
+        yield reservation.record
+    except BaseException:
+        reservation.cancel()
+        raise
