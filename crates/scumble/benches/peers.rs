@@ -35,15 +35,22 @@ impl Arguments {
         self.text(name).map_or(otherwise, |text| text.parse().ok().unwrap_or_else(|| panic!("{name}={text}")))
     }
 
-    /// Runs the work `reps` times and prints how long each took. `inner` runs count as one where one is too short.
+    /// Runs the work `reps` times and prints how long each took: of the one thread's own time on a processor (others may
+    /// use the machine), of the clock with two threads.
     fn time(&self, mut work: impl FnMut()) {
         work();
-        let inner = self.number("inner", 1);
+        let alone = self.number("threads", 1) == 1;
+        let (clock, least) = (Instant::now(), self.number("least", 0.15));
+        let now = || if alone { own_seconds() } else { clock.elapsed().as_secs_f64() };
         let seconds: Vec<f64> = (0..self.number("reps", 5))
             .map(|_| {
-                let start = Instant::now();
-                (0..inner).for_each(|_| work());
-                start.elapsed().as_secs_f64() / f64::from(inner)
+                // The thread's own time is only told from tick to tick: long runs make it exact.
+                let (start, mut runs) = (now(), 0);
+                while runs == 0 || now() - start < least {
+                    work();
+                    runs += 1;
+                }
+                (now() - start) / f64::from(runs)
             })
             .collect();
         println!("{}", serde_json::json!({ "seconds": seconds, "simd": scumble::simd::check().unwrap() }));
@@ -65,6 +72,12 @@ impl Arguments {
         parameters.symbols = self.text("symbols").map(|symbols| symbols.parse().unwrap());
         Mechanism::new(parameters).unwrap()
     }
+}
+
+/// Seconds that this thread has been on a processor.
+fn own_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells it");
+    text.split(' ').next().and_then(|first| first.parse::<f64>().ok()).expect("nanoseconds") / 1e9
 }
 
 fn main() {
@@ -192,9 +205,9 @@ fn sampler(arguments: &Arguments) {
     }
     if law == "coin" {
         let table = FlipTable::ceil_rule(&one).unwrap();
-        let rule = |x: i16| match x {
-            1.. => (true, u64::from(x.unsigned_abs().div_ceil(255))),
-            _ => (false, u64::from(x.unsigned_abs() / 255) + 1),
+        let rule = |x: i64| match x {
+            1.. => (true, x.unsigned_abs().div_ceil(255)),
+            _ => (false, x.unsigned_abs() / 255 + 1),
         };
         let flips = BlockFlips::new(&table, 1020, rule).unwrap();
         let mut bits = vec![0; VALUES / 8];
@@ -209,7 +222,7 @@ fn sampler(arguments: &Arguments) {
     let classes = Classes::Lattice { steps: 255, per_beta: 2, last: 8 };
     let weights = staircase_weights(&one, (2, 1), 8, (symbols, 1));
     let table = SymbolTable::rounded(&weights, 2, &one).unwrap();
-    let symbols = BlockSymbols::new(&table, 800, |x| classes.of(x.into())).unwrap();
+    let symbols = BlockSymbols::new(&table, 800, move |x| classes.of(x));
     let (x, mut out): (Vec<i16>, _) = (x.iter().map(|x| x / 2).collect(), vec![0; VALUES]);
     arguments.time(|| {
         for _ in 0..samples / VALUES {

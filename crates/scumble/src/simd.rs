@@ -81,6 +81,57 @@ fn has_avx512() -> bool {
     false
 }
 
+/// Room that begins on a cache line, so that no register of it crosses one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Aligned<T> {
+    values: Vec<T>,
+    start: usize,
+    len: usize,
+}
+
+impl<T: Copy + Default> Aligned<T> {
+    pub(crate) fn new(len: usize) -> Self {
+        let mut room = Self { values: Vec::new(), start: 0, len: 0 };
+        room.resize(len);
+        room
+    }
+
+    /// Room for so many values; what they are then is not said.
+    pub(crate) fn resize(&mut self, len: usize) {
+        const LINE: usize = 64;
+        if self.len != len {
+            self.values.resize(len + LINE / size_of::<T>(), T::default());
+            self.start = self.values.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
+            self.len = len;
+        }
+    }
+}
+
+impl<T> std::ops::Deref for Aligned<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.values[self.start..self.start + self.len]
+    }
+}
+
+impl<T> std::ops::DerefMut for Aligned<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.values[self.start..self.start + self.len]
+    }
+}
+
+#[cfg(test)]
+impl<T: Copy + Default> From<&[T]> for Aligned<T> {
+    fn from(values: &[T]) -> Self {
+        let mut room = Self::new(values.len());
+        room.copy_from_slice(values);
+        room
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

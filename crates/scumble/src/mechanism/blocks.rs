@@ -11,7 +11,7 @@ use crate::projection::{LANES, Sketches};
 pub(crate) struct Released {
     /// Bits: eight outputs a byte; symbols: one output a byte; lane by lane.
     pub(crate) codes: Vec<u8>,
-    /// Released values, lane by lane; values of 32 bits stay in the sketches.
+    /// Released values, lane by lane; values of more than 16 bits stay in the sketches.
     pub(crate) values: Vec<i16>,
     /// Exact values where `values` cannot hold them.
     pub(crate) wide: Vec<(usize, i64)>,
@@ -30,17 +30,18 @@ pub(crate) enum BlockPerturbation {
 impl BlockPerturbation {
     /// `None` where a perturbation looks at whole rows, or has no tables for values up to `bound`.
     pub(crate) fn new(perturbation: &Perturbation, bound: i64) -> Option<Self> {
-        let narrow = i16::try_from(bound);
+        let fits = i32::try_from(bound).is_ok();
         match perturbation {
             Perturbation::Noise { shift, clip, radius: None, noise } => {
                 Some(Self::Noise { shift: *shift, clip: *clip, noise: noise.blocks()? })
             }
-            Perturbation::Flips { steps, table, side } if steps.len() == 1 => {
-                let flips = BlockFlips::new(table, narrow.ok()?, |x| level(x.into(), steps[0], *side))?;
-                Some(Self::Flips(flips))
+            Perturbation::Flips { steps, table, side } if steps.len() == 1 && fits => {
+                let (steps, side) = (steps[0], *side);
+                Some(Self::Flips(BlockFlips::new(table, bound, move |x| level(x, steps, side))?))
             }
-            Perturbation::Symbols { classes, table } => {
-                Some(Self::Symbols(BlockSymbols::new(table, narrow.ok()?, |x| classes.of(x.into()))?))
+            Perturbation::Symbols { classes, table } if fits => {
+                let classes = classes.clone();
+                Some(Self::Symbols(BlockSymbols::new(table, bound, move |x| classes.of(x))))
             }
             _ => None,
         }
@@ -49,14 +50,10 @@ impl BlockPerturbation {
     /// Perturbs a block. What comes out of 32-bit sketches replaces them.
     pub(crate) fn apply(&self, x: &mut Sketches, out: &mut Released, rng: &mut SecretRng) {
         match (self, x) {
-            (Self::Flips(flips), Sketches::I16(x)) => {
-                out.codes.resize(x.len().div_ceil(8 * LANES) * LANES, 0);
-                flips.draw(x, &mut out.codes, rng);
-            }
-            (Self::Symbols(symbols), Sketches::I16(x)) => {
-                out.codes.resize(x.len(), 0);
-                symbols.draw(x, &mut out.codes, rng);
-            }
+            (Self::Flips(flips), Sketches::I16(x)) => flips.draw(x, out.bits(x.len()), rng),
+            (Self::Flips(flips), Sketches::I32(x)) => flips.draw(x, out.bits(x.len()), rng),
+            (Self::Symbols(symbols), Sketches::I16(x)) => symbols.draw(x, out.symbols(x.len()), rng),
+            (Self::Symbols(symbols), Sketches::I32(x)) => symbols.draw(x, out.symbols(x.len()), rng),
             (Self::Noise { shift, clip, noise }, Sketches::I16(x)) => {
                 x.iter_mut().for_each(|x| *x = prepared((*x).into(), *shift, *clip) as i16);
                 out.add_noise(noise, x, rng);
@@ -80,9 +77,7 @@ impl BlockPerturbation {
                 x.iter_mut().zip(&out.noise).for_each(|(x, &n)| *x = x.saturating_add(n.into()));
                 out.wide_noise.iter().for_each(|&(at, n)| x[at] = x[at].saturating_add(n));
             }
-            (Self::Flips(_) | Self::Symbols(_), Sketches::I32(_) | Sketches::I64(_)) => {
-                unreachable!("their bound fits 16 bits")
-            }
+            (Self::Flips(_) | Self::Symbols(_), Sketches::I64(_)) => unreachable!("their bound fits 32 bits"),
         }
     }
 }
@@ -95,6 +90,23 @@ fn prepared(x: i64, shift: u32, clip: Option<i64>) -> i64 {
 }
 
 impl Released {
+    /// True if the block is here, as codes or values of 16 bits; else it has stayed in the sketches.
+    pub(crate) fn is_narrow(&self, sketches: &Sketches) -> bool {
+        matches!(sketches, Sketches::I16(_)) || !self.codes.is_empty()
+    }
+
+    /// Room for the bits of so many values.
+    fn bits(&mut self, values: usize) -> &mut [u8] {
+        self.codes.resize(values.div_ceil(8 * LANES) * LANES, 0);
+        &mut self.codes
+    }
+
+    /// Room for the symbols of so many values.
+    fn symbols(&mut self, values: usize) -> &mut [u8] {
+        self.codes.resize(values, 0);
+        &mut self.codes
+    }
+
     /// Draws noise for so many values; 0 stands where it is wide.
     fn draw(&mut self, noise: &BlockNoise, values: usize, rng: &mut SecretRng) {
         self.noise.resize(values, 0);
@@ -134,9 +146,10 @@ mod tests {
         let block = BlockPerturbation::new(&perturbation, 32767).unwrap();
         let x: Vec<i16> = (0..64 * LANES).map(|i| (i * 7919) as i16).collect();
         let (mut narrow, mut wide) = (Released::default(), Released::default());
-        let mut sketches = Sketches::I16(x.clone());
+        let mut sketches = Sketches::I16(x[..].into());
         block.apply(&mut sketches, &mut narrow, &mut SecretRng::for_tests(5));
-        let mut sketches = Sketches::I32(x.iter().map(|&x| x.into()).collect());
+        let wide_x: Vec<i32> = x.iter().map(|&x| x.into()).collect();
+        let mut sketches = Sketches::I32(wide_x[..].into());
         block.apply(&mut sketches, &mut wide, &mut SecretRng::for_tests(5));
         let Sketches::I32(sums) = sketches else { unreachable!() };
         let mut exact: Vec<i64> = sums.iter().map(|&x| x.into()).collect();

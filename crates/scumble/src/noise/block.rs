@@ -1,129 +1,176 @@
-//! Flips and symbols in blocks: the class of every value in `-bound..=bound` is found once, at construction, by the very
-//! function that the plain sampler uses; a draw then compares 16 random bits with prefixes of its class's thresholds and
-//! is extended by fresh bits on a tie.
+//! Flips and symbols in blocks. The classes of the values around zero are found once, at construction, by the very
+//! function that the plain sampler uses; a draw then compares 16 random bits with prefixes of its class's thresholds, and
+//! is extended by fresh bits on a tie. Values further out are looked at one by one.
 
 use super::coin::FlipTable;
 use super::kernels::{self, Cuts, LANES, Prefixes};
 use super::rng::{BLOCK, SecretRng};
 use super::symbols::SymbolTable;
 use crate::simd::{self, Level};
+use std::fmt;
+use std::sync::Arc;
 
 /// Outputs whose random bytes fill one refill.
 const OUTPUTS: usize = BLOCK / (2 * LANES);
 
+/// Values of 16 or 32 bits; what 16 do not hold is cut off there, and lies outside all classes.
+pub trait Value: Copy + Into<i64> {
+    /// The value, or the nearest of 16 bits.
+    fn narrow(self) -> i16;
+}
+
+impl Value for i16 {
+    #[inline]
+    fn narrow(self) -> i16 {
+        self
+    }
+}
+
+impl Value for i32 {
+    #[inline]
+    fn narrow(self) -> i16 {
+        self.clamp(i16::MIN.into(), i16::MAX.into()) as i16
+    }
+}
+
+/// Calls `draw(values, their narrow forms, number of the first)` for as many values at a time as a refill serves.
+fn in_chunks<V: Value>(x: &[V], mut draw: impl FnMut(&[V], &[i16], usize)) {
+    let mut narrow = [0; OUTPUTS * LANES];
+    for (chunk, x) in x.chunks(OUTPUTS * LANES).enumerate() {
+        narrow.iter_mut().zip(x).for_each(|(narrow, x)| *narrow = x.narrow());
+        draw(x, &narrow[..x.len()], chunk * OUTPUTS);
+    }
+}
+
+/// The 16 random bits of a listed draw.
+fn first_bits(random: &[u8], at: usize) -> u64 {
+    let bytes = &random[at / LANES * 2 * LANES..][..2 * LANES];
+    u64::from(u16::from_be_bytes([bytes[at % LANES], bytes[LANES + at % LANES]]))
+}
+
 /// Bits of all values of an output, flipped by class.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct BlockFlips {
+    table: FlipTable,
+    rule: Arc<dyn Fn(i64) -> (bool, u64) + Send + Sync>,
     cuts: Cuts,
     plus_from: usize,
-    thresholds: Vec<u64>,
     prefixes: Prefixes,
 }
 
+impl fmt::Debug for BlockFlips {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlockFlips({:?}, {:?})", self.table, self.cuts)
+    }
+}
+
 impl BlockFlips {
-    /// The rule that gives a value its side and the level of its flip. `None` if it has too many classes, or a plus side
-    /// that does not lie above the minus side.
-    pub fn new(table: &FlipTable, bound: i16, rule: impl Fn(i16) -> (bool, u64)) -> Option<Self> {
-        let mut of_class: Vec<(bool, u64)> = Vec::new();
-        for x in -bound..=bound {
-            let (plus, level) = rule(x);
-            let found = (plus, table.threshold(level));
-            if of_class.last() != Some(&found) {
-                of_class.push(found);
-            }
-        }
-        let plus_from = of_class.iter().position(|(plus, _)| *plus).unwrap_or(of_class.len());
-        if of_class[plus_from..].iter().any(|(plus, _)| !plus) {
+    /// For values up to `bound`, and the rule that gives a value its side and the level of its flip. `None` if its plus
+    /// side does not lie above its minus side.
+    pub fn new(
+        table: &FlipTable,
+        bound: i64,
+        rule: impl Fn(i64) -> (bool, u64) + Send + Sync + 'static,
+    ) -> Option<Self> {
+        let of = |x: i16| {
+            let (plus, level) = rule(x.into());
+            (plus, table.threshold(level))
+        };
+        let cuts = Cuts::new(bound, |a, b| of(a) == of(b));
+        let classes: Vec<(bool, u64)> = cuts.members().map(of).collect();
+        let plus_from = classes.iter().position(|(plus, _)| *plus).unwrap_or(classes.len());
+        if classes[plus_from..].iter().any(|(plus, _)| !plus) {
             return None;
         }
-        let class = std::cell::Cell::new(0);
-        let cuts = Cuts::new(bound, |x| {
-            let (plus, level) = rule(x);
-            if of_class[class.get()] != (plus, table.threshold(level)) {
-                class.set(class.get() + 1);
-            }
-            class.get()
-        })?;
-        let thresholds: Vec<u64> = of_class.iter().map(|(_, threshold)| *threshold).collect();
-        let prefixes = Prefixes { words: thresholds.iter().map(|t| (t >> 48) as u16).collect() };
-        Some(Self { cuts, plus_from, thresholds, prefixes })
+        let prefixes = Prefixes { words: classes.iter().map(|(_, threshold)| (threshold >> 48) as u16).collect() };
+        Some(Self { table: table.clone(), rule: Arc::new(rule), cuts, plus_from, prefixes })
     }
 
-    /// The bits of `x`, outputs of `LANES` values each; eight outputs share a byte, the first most significant.
+    #[cfg(test)]
+    fn holds_all(&self) -> bool {
+        self.cuts.holds_all()
+    }
+
+    /// The bits of `x`, outputs of 32 values each; eight outputs share a byte, the first most significant.
     ///
     /// # Panics
-    /// If `bits` has no room, or a value lies beyond the bound.
-    pub fn draw(&self, x: &[i16], bits: &mut [u8], rng: &mut SecretRng) {
+    /// If `bits` has no room.
+    pub fn draw<V: Value>(&self, x: &[V], bits: &mut [u8], rng: &mut SecretRng) {
         self.draw_at(simd::level(), x, bits, rng);
     }
 
-    fn draw_at(&self, level: Level, x: &[i16], bits: &mut [u8], rng: &mut SecretRng) {
-        let mut ties = Vec::new();
-        for (x, bits) in x.chunks(OUTPUTS * LANES).zip(bits.chunks_mut(OUTPUTS / 8 * LANES)) {
+    fn draw_at<V: Value>(&self, level: Level, x: &[V], bits: &mut [u8], rng: &mut SecretRng) {
+        let (mut ties, mut open) = (Vec::new(), Vec::new());
+        in_chunks(x, |x, narrow, first| {
+            let bits = &mut bits[first / 8 * LANES..][..(x.len() / LANES).div_ceil(8) * LANES];
             ties.clear();
             let random = rng.take(2 * x.len());
-            kernels::flip(level, x, &self.cuts, &self.prefixes, self.plus_from, random, bits, &mut ties);
-            for tie in ties.iter().map(|&tie| tie as usize) {
-                // The first 16 bits agree: 48 more decide.
-                let class = self.cuts.class(x[tie]);
-                let flip = rng.next_u64() >> 16 < self.thresholds[class] & (u64::MAX >> 16);
+            kernels::flip(level, narrow, &self.cuts, &self.prefixes, self.plus_from, random, bits, &mut ties);
+            open.clear();
+            open.extend(ties.iter().map(|&tie| (tie as usize, first_bits(random, tie as usize))));
+            for &(tie, first) in &open {
+                // 48 more bits, and the whole threshold.
+                let (plus, level) = (self.rule)(x[tie].into());
+                let flip = (first << 48 | rng.next_u64() >> 16) < self.table.threshold(level);
                 let mask = 0x80 >> (tie / LANES % 8);
                 let byte = &mut bits[tie / (8 * LANES) * LANES + tie % LANES];
-                *byte = if (class >= self.plus_from) ^ flip { *byte | mask } else { *byte & !mask };
+                *byte = if plus ^ flip { *byte | mask } else { *byte & !mask };
             }
-        }
+        });
     }
 }
 
 /// Symbols of all values of an output, by class.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct BlockSymbols {
+    table: SymbolTable,
+    class: Arc<dyn Fn(i64) -> usize + Send + Sync>,
     cuts: Cuts,
-    bits: u32,
-    borders: Vec<Vec<u64>>,  // by class, the sums of the first 1, 2, .. entries
     prefixes: Vec<Prefixes>, // by border, then by class
 }
 
+impl fmt::Debug for BlockSymbols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlockSymbols({} symbols, {:?})", self.table.symbols(), self.cuts)
+    }
+}
+
 impl BlockSymbols {
-    /// The symbols of a table whose classes are these. `None` if there are too many.
-    pub fn new(table: &SymbolTable, bound: i16, class: impl Fn(i16) -> usize) -> Option<Self> {
-        let first = class(-bound);
-        let cuts = Cuts::new(bound, |x| class(x).wrapping_sub(first))?;
-        let row = |class: usize| table.borders(first + class).to_vec();
-        let borders: Vec<Vec<u64>> = (0..cuts.len()).map(row).collect();
-        let prefix =
-            |at: usize| Prefixes { words: borders.iter().map(|row| (row[at] >> (table.bits() - 16)) as u16).collect() };
+    /// For values up to `bound`, and the function that gives a value its row of the table.
+    pub fn new(table: &SymbolTable, bound: i64, class: impl Fn(i64) -> usize + Send + Sync + 'static) -> Self {
+        let cuts = Cuts::new(bound, |a, b| class(a.into()) == class(b.into()));
+        let prefix = |at: usize| {
+            let word = |x: i16| (table.borders(class(x.into()))[at] >> (table.bits() - 16)) as u16;
+            Prefixes { words: cuts.members().map(word).collect() }
+        };
         let prefixes = (0..table.symbols() - 1).map(prefix).collect();
-        Some(Self { cuts, bits: table.bits(), borders, prefixes })
+        Self { table: table.clone(), class: Arc::new(class), cuts, prefixes }
     }
 
-    /// The symbols of `x`, outputs of `LANES` values each, in the same order.
+    /// The symbols of `x`, outputs of 32 values each, in the same order.
     ///
     /// # Panics
-    /// If `out` has no room, or a value lies beyond the bound.
-    pub fn draw(&self, x: &[i16], out: &mut [u8], rng: &mut SecretRng) {
+    /// If `out` has no room.
+    pub fn draw<V: Value>(&self, x: &[V], out: &mut [u8], rng: &mut SecretRng) {
         self.draw_at(simd::level(), x, out, rng);
     }
 
-    fn draw_at(&self, level: Level, x: &[i16], out: &mut [u8], rng: &mut SecretRng) {
-        let mut ties = Vec::new();
-        let mut open = Vec::new();
-        for (x, out) in x.chunks(OUTPUTS * LANES).zip(out.chunks_mut(OUTPUTS * LANES)) {
+    fn draw_at<V: Value>(&self, level: Level, x: &[V], out: &mut [u8], rng: &mut SecretRng) {
+        let (mut ties, mut open) = (Vec::new(), Vec::new());
+        in_chunks(x, |x, narrow, first| {
+            let out = &mut out[first * LANES..][..x.len()];
             ties.clear();
-            open.clear();
             let random = rng.take(2 * x.len());
-            kernels::symbols(level, x, &self.cuts, &self.prefixes, random, out, &mut ties);
-            for tie in ties.iter().map(|&tie| tie as usize) {
-                let bytes = &random[tie / LANES * 2 * LANES..][..2 * LANES];
-                open.push((tie, [bytes[tie % LANES], bytes[LANES + tie % LANES]]));
-            }
+            kernels::symbols(level, narrow, &self.cuts, &self.prefixes, random, out, &mut ties);
+            open.clear();
+            open.extend(ties.iter().map(|&tie| (tie as usize, first_bits(random, tie as usize))));
             for &(tie, first) in &open {
-                let more = rng.next_u64() >> (80 - self.bits); // bits - 16 of them
-                let draw = u64::from(u16::from_be_bytes(first)) << (self.bits - 16) | more;
-                let borders = &self.borders[self.cuts.class(x[tie])];
+                let more = rng.next_u64() >> (80 - self.table.bits()); // bits - 16 of them
+                let draw = first << (self.table.bits() - 16) | more;
+                let borders = self.table.borders((self.class)(x[tie].into()));
                 out[tie] = borders.iter().map(|&border| u8::from(draw >= border)).sum();
             }
-        }
+        });
     }
 }
 
@@ -133,18 +180,19 @@ mod tests {
     use crate::exact::rational;
     use crate::noise::response_weights;
 
-    const BOUND: i16 = 1020;
+    const BOUND: i64 = 1020;
+
+    type Rule = fn(i64) -> (bool, u64);
 
     /// Classes by compared cuts, by a reciprocal, and more than a register holds.
-    #[allow(clippy::type_complexity)] // a sampler, its table, and the plain rule for both
-    fn flips() -> Vec<(BlockFlips, FlipTable, fn(i16) -> (bool, u64))> {
+    fn flips() -> Vec<(BlockFlips, FlipTable, Rule)> {
         let table = FlipTable::ceil_rule(&rational(1.0)).unwrap();
-        let rules: [fn(i16) -> (bool, u64); 3] = [
-            |x| (x > 0, u64::from(x.unsigned_abs().div_ceil(255))),
-            |x| if x > 0 { (true, u64::from(x.unsigned_abs().div_ceil(255))) } else { (false, (-x / 255) as u64 + 1) },
-            |x| (x > 0, u64::from(x.unsigned_abs().div_ceil(60))),
+        let rules: [Rule; 3] = [
+            |x| (x > 0, x.unsigned_abs().div_ceil(255)),
+            |x| if x > 0 { (true, x.unsigned_abs().div_ceil(255)) } else { (false, (-x / 255) as u64 + 1) },
+            |x| (x > 0, x.unsigned_abs().div_ceil(60)),
         ];
-        let block = |rule: fn(i16) -> (bool, u64)| (BlockFlips::new(&table, BOUND, rule).unwrap(), table.clone(), rule);
+        let block = |rule: Rule| (BlockFlips::new(&table, BOUND, rule).unwrap(), table.clone(), rule);
         rules.map(block).into()
     }
 
@@ -160,7 +208,7 @@ mod tests {
                         let random: Vec<u8> =
                             (0..2 * LANES).map(|at| (prefix + (at % LANES) as u16).to_be_bytes()[at / LANES]).collect();
                         let (mut bits, mut ties) = ([0; LANES], Vec::new());
-                        let values = [x; LANES];
+                        let values = [x as i16; LANES];
                         let (from, words) = (block.plus_from, &block.prefixes);
                         kernels::flip(level, &values, &block.cuts, words, from, &random, &mut bits, &mut ties);
                         for (lane, bit) in bits.iter().enumerate() {
@@ -170,7 +218,7 @@ mod tests {
                             assert!(listed || certain, "{x} {word:x} {level:?}");
                             assert!(listed || *bit == if plus ^ (word < threshold) { 0x80 } else { 0 }, "{x} {word:x}");
                         }
-                        assert!(ties.len() <= 1);
+                        assert!(ties.len() <= 1 || block.cuts.class(x as i16).is_none());
                     }
                 }
             }
@@ -180,10 +228,10 @@ mod tests {
     #[test]
     fn every_level_draws_the_same_for_any_number_of_outputs() {
         let table = SymbolTable::rounded(&response_weights(5, &rational(2.0)), 5, &rational(2.0)).unwrap();
-        let symbols = BlockSymbols::new(&table, BOUND, |x| ((x + BOUND) / 410) as usize).unwrap();
+        let symbols = BlockSymbols::new(&table, BOUND, |x| ((x + BOUND) / 410) as usize);
         for (block, ..) in flips() {
             for outputs in (0..=300).chain([513]) {
-                let x: Vec<i16> = (0..outputs * LANES).map(|i| (i * 7919 % 2041) as i16 - BOUND).collect();
+                let x: Vec<i16> = (0..outputs * LANES).map(|i| (i * 7919 % 2041) as i16 - BOUND as i16).collect();
                 let drawn: Vec<_> = Level::all()
                     .into_iter()
                     .map(|level| {
@@ -205,9 +253,9 @@ mod tests {
     fn flip_rates_are_exact() {
         let mut rng = SecretRng::for_tests(9);
         for (block, table, rule) in flips() {
-            for x in [-1020, -300, 0, 1, 256, 800] {
+            for x in [-1020, -300, 0, 1, 256, 800, 100_000].into_iter().filter(|x| *x <= BOUND || !block.holds_all()) {
                 let (plus, level) = rule(x);
-                let (mut ones, values) = (0i64, vec![x; 64 * LANES]);
+                let (mut ones, values) = (0i64, vec![x as i32; 64 * LANES]);
                 let mut bits = vec![0; 8 * LANES];
                 for _ in 0..1000 {
                     block.draw(&values, &mut bits, &mut rng);
@@ -229,7 +277,7 @@ mod tests {
         for (epsilon, symbols) in [(1.0, 3), (3.0, 16), (9.0, 5)] {
             let epsilon = rational(epsilon);
             let table = SymbolTable::rounded(&response_weights(symbols, &epsilon), symbols, &epsilon).unwrap();
-            let block = BlockSymbols::new(&table, 15, |x| ((x + 15) as usize / 2).min(symbols - 1)).unwrap();
+            let block = BlockSymbols::new(&table, 15, move |x| ((x + 15) as usize / 2).min(symbols - 1));
             for class in [0, symbols / 2, symbols - 1] {
                 let x = vec![2 * class as i16 - 15; 64 * LANES];
                 let (mut counts, mut out) = (vec![0i64; symbols], vec![0; x.len()]);

@@ -25,10 +25,14 @@ enum Stream {
     ChaCha(Box<ChaCha20Rng>),
 }
 
+/// On cache lines of its own.
+#[repr(align(64))]
+struct Buffer([u8; BLOCK]);
+
 /// A stream of secret random bits. One per worker; never cloned, never printed, wiped when dropped.
 pub struct SecretRng {
     stream: Stream,
-    buffer: Box<[u8; BLOCK]>,
+    buffer: Box<Buffer>,
     used: usize,
 }
 
@@ -40,7 +44,7 @@ impl fmt::Debug for SecretRng {
 
 impl Drop for SecretRng {
     fn drop(&mut self) {
-        self.buffer.zeroize();
+        self.buffer.0.zeroize();
     }
 }
 
@@ -122,19 +126,19 @@ impl SecretRng {
     }
 
     fn with_stream(stream: Stream) -> Self {
-        Self { stream, buffer: Box::new([0; BLOCK]), used: BLOCK }
+        Self { stream, buffer: Box::new(Buffer([0; BLOCK])), used: BLOCK }
     }
 
     #[cold]
     fn refill(&mut self) {
         match &mut self.stream {
             #[cfg(target_arch = "x86_64")]
-            Stream::Vaes(aes) => aes.fill(&mut self.buffer[..]),
+            Stream::Vaes(aes) => aes.fill(&mut self.buffer.0),
             Stream::Aes(aes) => {
-                self.buffer.fill(0);
-                aes.apply_keystream(&mut self.buffer[..]);
+                self.buffer.0.fill(0);
+                aes.apply_keystream(&mut self.buffer.0);
             }
-            Stream::ChaCha(chacha) => chacha.fill_bytes(&mut self.buffer[..]),
+            Stream::ChaCha(chacha) => chacha.fill_bytes(&mut self.buffer.0),
         }
         self.used = 0;
     }
@@ -146,7 +150,7 @@ impl SecretRng {
         if self.used + N > BLOCK {
             self.refill();
         }
-        let out = self.buffer[self.used..self.used + N].try_into().expect("length N");
+        let out = self.buffer.0[self.used..self.used + N].try_into().expect("length N");
         self.used += N;
         out
     }
@@ -158,7 +162,7 @@ impl SecretRng {
             self.refill();
         }
         self.used += bytes;
-        &self.buffer[self.used - bytes..self.used]
+        &self.buffer.0[self.used - bytes..self.used]
     }
 
     /// 64 fresh random bits.

@@ -7,8 +7,8 @@ use super::dense_blocks::{Cells, Sums, Widths};
 use super::kernels::{self, LANES, Quantiser};
 use super::{Projection, ProjectionKind};
 use crate::error::DataError;
-use crate::simd::{self, Level};
-use crate::vectors::{Grid, Layout, QuantisedRow, Rows, Scalars};
+use crate::simd::{self, Aligned, Level};
+use crate::vectors::{Grid, Layout, PrivateRow, QuantisedRow, Rows, Scalars};
 use rayon::prelude::*;
 
 /// Columns that are quantised before they are turned into lanes: the tile stays in the L1 cache.
@@ -17,9 +17,9 @@ const COLUMNS: usize = 256;
 /// Projected rows side by side: output j of row r at `j * LANES + r`. Lanes beyond the rows hold no row.
 #[derive(Debug, Clone)]
 pub(crate) enum Sketches {
-    I16(Vec<i16>),
-    I32(Vec<i32>),
-    I64(Vec<i64>),
+    I16(Aligned<i16>),
+    I32(Aligned<i32>),
+    I64(Aligned<i64>),
 }
 
 impl Sketches {
@@ -47,11 +47,12 @@ fn rows_of<T: Copy + Into<i64>>(x: &[T], k: usize, out: &mut [i64]) {
 /// What a projector needs to remember between blocks: nothing but room.
 #[derive(Default)]
 pub(crate) struct Room {
-    cells8: Vec<u8>,
-    cells16: Vec<i16>,
-    cells32: Vec<i32>,
-    tile16: Vec<i16>,
-    tile32: Vec<i32>,
+    cells8: Aligned<u8>,
+    cells16: Aligned<i16>,
+    cells32: Aligned<i32>,
+    tile16: Aligned<i16>,
+    tile32: Aligned<i32>,
+    values: Vec<i32>,
     row: QuantisedRow,
 }
 
@@ -112,9 +113,9 @@ impl BlockProjector {
     pub(crate) fn sketches(&self) -> Sketches {
         let values = self.projection.k() * LANES;
         match self.sums {
-            Width::I16 => Sketches::I16(vec![0; values]),
-            Width::I32 => Sketches::I32(vec![0; values]),
-            Width::I64 => Sketches::I64(vec![0; values]),
+            Width::I16 => Sketches::I16(Aligned::new(values)),
+            Width::I32 => Sketches::I32(Aligned::new(values)),
+            Width::I64 => Sketches::I64(Aligned::new(values)),
         }
     }
 
@@ -136,7 +137,7 @@ impl BlockProjector {
         match out {
             Sketches::I16(out) => match self.bytes(rows) {
                 Some((bytes, stride)) => {
-                    room.cells8.resize(rows.dim() * LANES, 0);
+                    room.cells8.resize(rows.dim() * LANES);
                     kernels::transpose_u8(self.level, bytes, stride, rows.len(), rows.dim(), &mut room.cells8);
                     let cells = &room.cells8;
                     self.add_up(out, |entries, larger, size, out| {
@@ -219,12 +220,12 @@ impl BlockProjector {
         rows: Rows<'_>,
         first_row: u64,
         row: &mut QuantisedRow,
-        tile: &mut Vec<T>,
-        cells: &mut Vec<T>,
+        tile: &mut Aligned<T>,
+        cells: &mut Aligned<T>,
     ) -> Result<(), DataError> {
         let dim = rows.dim();
-        cells.resize(dim * LANES, T::default());
-        tile.resize(COLUMNS * LANES, T::default());
+        cells.resize(dim * LANES);
+        tile.resize(COLUMNS * LANES);
         for start in (0..dim).step_by(COLUMNS) {
             let columns = COLUMNS.min(dim - start);
             for (r, tile) in tile.chunks_exact_mut(COLUMNS).enumerate().take(rows.len()) {
@@ -257,21 +258,39 @@ impl BlockProjector {
         out: &mut Sketches,
     ) -> Result<(), DataError> {
         let k = self.projection.k();
-        room.tile32.resize(k * LANES, 0);
-        for (i, x) in room.tile32.chunks_exact_mut(k).enumerate().take(rows.len()) {
-            let row = rows.quantise(i, &self.grid, first_row, &mut room.row)?;
+        let Room { tile16, tile32, values, row, .. } = room;
+        tile32.resize(k * LANES);
+        for (i, x) in tile32.chunks_exact_mut(k).enumerate().take(rows.len()) {
+            let row = match self.sparse_row(rows, i, values) {
+                Some(index) => PrivateRow::Sparse { dim: rows.dim(), index, value: values },
+                None => rows.quantise(i, &self.grid, first_row, row)?, // says what is wrong
+            };
             self.projection.apply_i32(row, x);
         }
         match out {
-            Sketches::I32(out) => kernels::transpose_i32(self.level, &room.tile32, k, rows.len(), k, out),
+            Sketches::I32(out) => kernels::transpose_i32(self.level, tile32, k, rows.len(), k, out),
             Sketches::I64(_) => unreachable!("bins fit 32 bits"),
             Sketches::I16(out) => {
-                room.tile16.clear();
-                room.tile16.extend(room.tile32.iter().map(|&x| x as i16)); // within the bound
-                kernels::transpose_i16(self.level, &room.tile16, k, rows.len(), k, out);
+                tile16.resize(k * LANES);
+                tile16.iter_mut().zip(tile32.iter()).for_each(|(to, &x)| *to = x as i16); // within the bound
+                kernels::transpose_i16(self.level, tile16, k, rows.len(), k, out);
             }
         }
         Ok(())
+    }
+
+    /// The attributes of a sparse row, with their values on the grid; `None` if anything is wrong with them.
+    fn sparse_row<'a>(&self, rows: Rows<'a>, i: usize, values: &mut Vec<i32>) -> Option<&'a [u32]> {
+        let Layout::Sparse { offsets, index, values: scalars } = rows.layout() else { return None };
+        let (start, end) = (offsets[i], offsets[i + 1]);
+        let index = &index[start..end];
+        let rising = index.windows(2).fold(true, |rising, pair| rising & (pair[0] < pair[1]));
+        if !rising || index.last().is_some_and(|&last| last as usize >= rows.dim()) {
+            return None;
+        }
+        values.resize(index.len(), 0);
+        let flat = Rows::strided(scalars, 1, scalars.len(), scalars.len(), 1);
+        i32::quantise(self.level, &self.grid, flat, 0, start, values).then_some(index)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Dense matrices in the form that blocks of rows are multiplied by.
 
 use super::dense::{Dense, Law};
-use super::kernels::{self, GROUP, GROUPS, LANES, PASS};
+use super::kernels::{self, ENTRY, GROUP, GROUPS, LANES, PASS};
 use super::normal;
 use crate::simd::Level;
 
@@ -14,13 +14,13 @@ const LARGEST_PART: i64 = (normal::LARGEST >> LOW_BITS) as i64;
 /// W, arranged for its kernel.
 pub(super) enum DensePlan {
     /// Patterns of signs by pass, output and group.
-    Signs(Vec<u8>),
-    /// Attributes by output, each `attribute << 1 | minus`, and where each output's begin.
+    Signs(Vec<u16>),
+    /// Attributes by output, those to add and those to subtract, and where each of both begin.
     Sparse(Vec<u32>, Vec<usize>),
-    /// Weights by output, an even number each.
-    Weights(Vec<i16>),
+    /// Weights by output, two attributes' each.
+    Weights(Vec<u32>),
     /// Upper and lower parts of weights by output.
-    TwoParts([Vec<i16>; 2]),
+    TwoParts([Vec<u32>; 2]),
 }
 
 /// Sums of a block as wide as they may become.
@@ -65,23 +65,23 @@ impl Widths {
 impl DensePlan {
     pub(super) fn new(dense: &Dense) -> Self {
         let (dim, k) = (dense.dim(), dense.k());
-        let padded = dim.next_multiple_of(2);
+        let pairs = dim.div_ceil(2);
         match dense.law() {
             Law::Rademacher => {
                 let mut patterns = vec![0; dim.div_ceil(PASS) * k * GROUPS];
                 dense.for_rows(0..dim, |i, row| {
                     let (pass, group, bit) = (i / PASS, i % PASS / GROUP, i % GROUP);
                     for (j, &w) in row.iter().enumerate() {
-                        patterns[(pass * k + j) * GROUPS + group] |= u8::from(w > 0) << bit;
+                        patterns[(pass * k + j) * GROUPS + group] += (u16::from(w > 0) << bit) * ENTRY;
                     }
                 });
                 Self::Signs(patterns)
             }
             Law::VerySparse { .. } => {
-                let mut lists = vec![Vec::new(); k];
+                let mut lists = vec![Vec::new(); 2 * k];
                 dense.for_rows(0..dim, |i, row| {
-                    for (list, &w) in lists.iter_mut().zip(row).filter(|(_, w)| **w != 0) {
-                        list.push((i as u32) << 1 | u32::from(w < 0));
+                    for (j, &w) in row.iter().enumerate().filter(|(_, w)| **w != 0) {
+                        lists[2 * j + usize::from(w < 0)].push(i as u32);
                     }
                 });
                 let mut starts = vec![0];
@@ -92,20 +92,20 @@ impl DensePlan {
                 Self::Sparse(lists.concat(), starts)
             }
             Law::Uniform => {
-                let mut weights = vec![0; k * padded];
+                let mut weights = vec![0; k * pairs];
                 dense.for_rows(0..dim, |i, row| {
-                    row.iter().enumerate().for_each(|(j, &w)| weights[j * padded + i] = w as i16);
+                    row.iter().enumerate().for_each(|(j, &w)| weights[j * pairs + i / 2] |= half_word(w, i));
                 });
                 Self::Weights(weights)
             }
             Law::Gaussian => {
-                let mut parts = [vec![0; k * padded], vec![0; k * padded]];
+                let mut parts = [vec![0; k * pairs], vec![0; k * pairs]];
                 dense.for_rows(0..dim, |i, row| {
                     for (j, &w) in row.iter().enumerate() {
                         // w = high 2^LOW_BITS + low, with low around 0.
                         let high = (w + (1 << (LOW_BITS - 1))) >> LOW_BITS;
-                        parts[0][j * padded + i] = high as i16;
-                        parts[1][j * padded + i] = (w - (high << LOW_BITS)) as i16;
+                        parts[0][j * pairs + i / 2] |= half_word(high, i);
+                        parts[1][j * pairs + i / 2] |= half_word(w - (high << LOW_BITS), i);
                     }
                 });
                 Self::TwoParts(parts)
@@ -124,9 +124,9 @@ impl DensePlan {
                 out.fill(0);
                 kernels::rademacher_i32(level, cells, patterns, out);
             }
-            (Self::Sparse(entries, starts), Cells::I16(cells), Sums::I32(out)) => {
+            (Self::Sparse(attributes, starts), Cells::I16(cells), Sums::I32(out)) => {
                 let most = (i64::from(i16::MAX) / largest.max(1)).max(1) as usize;
-                kernels::sparse_i16(level, cells, entries, starts, most, out);
+                kernels::sparse_i16(level, cells, attributes, starts, most, out);
             }
             (Self::Weights(weights), Cells::I16(cells), Sums::I32(out)) => {
                 kernels::weighted_i16(level, &even(cells), weights, out);
@@ -143,6 +143,11 @@ impl DensePlan {
             _ => unreachable!("widths belong to the law"),
         }
     }
+}
+
+/// A weight of 16 bits in the half of a word that its attribute has.
+fn half_word(w: i32, attribute: usize) -> u32 {
+    u32::from(w as i16 as u16) << (16 * (attribute % 2))
 }
 
 /// An odd number of attributes gets one more, all 0.

@@ -223,7 +223,11 @@ impl Oporp {
 
     /// `out += W^T q`.
     pub(super) fn apply<S: Sum>(&self, row: PrivateRow<'_>, out: &mut [S]) {
-        match self.table(row.entries().count()) {
+        let touched = match row {
+            PrivateRow::Dense(_) => row.entries().count(),
+            PrivateRow::Sparse { index, .. } => index.len(),
+        };
+        match self.table(touched) {
             Some(Table::U16(table)) => self.apply_cached(table, row, out),
             Some(Table::U32(table)) => self.apply_cached(table, row, out),
             None => {
@@ -239,6 +243,14 @@ impl Oporp {
 
     fn apply_cached<T: Copy + Into<u32>, S: Sum>(&self, table: &[T], row: PrivateRow<'_>, out: &mut [S]) {
         let t = self.repeats();
+        if let (PrivateRow::Sparse { index, value, .. }, 1) = (row, t) {
+            for (&i, &q) in index.iter().zip(value) {
+                let (entry, q): (u32, _) = (table[i as usize].into(), i64::from(q));
+                let minus = i64::from(entry & 1) - 1; // all ones for minus: (q ^ -1) + 1 = -q
+                out[(entry >> 1) as usize] += S::of((q ^ minus) - minus);
+            }
+            return;
+        }
         for (i, q) in row.entries() {
             for &entry in &table[i * t..][..t] {
                 let entry: u32 = entry.into();

@@ -36,6 +36,13 @@ pub struct Encoder {
     values: Vec<f64>,
 }
 
+/// Room for a block on its way to bytes.
+#[derive(Default)]
+pub(crate) struct EncoderRoom {
+    tile: Vec<i16>,
+    packed: Vec<u8>,
+}
+
 /// Standard deviations a code of 16 levels spans a step of: the least squared error for a normal value (Lloyd, Max).
 const STEP_16: f64 = 0.335;
 /// Likewise for 256 levels.
@@ -155,15 +162,18 @@ impl Encoder {
     }
 
     /// Encodes a block of up to [`LANES`] rows of released values, bits or symbols, lane by lane.
-    pub(crate) fn encode_block(&self, rows: usize, released: &Released, tile: &mut Vec<i16>, out: &mut [u8]) {
+    pub(crate) fn encode_block(&self, rows: usize, released: &Released, room: &mut EncoderRoom, out: &mut [u8]) {
+        let EncoderRoom { tile, packed } = room;
         let (level, width) = (simd::level(), self.bytes_per_row());
         match self.encoding {
             Encoding::B1 if !released.codes.is_empty() => {
                 kernels::untranspose_u8(level, &released.codes, rows, width, out);
             }
             Encoding::Symbols { .. } => {
-                let packed = self.pack_lanes(&released.codes);
-                kernels::untranspose_u8(level, &packed, rows, width, out);
+                let (per_byte, base) = self.encoding.packing();
+                packed.resize(width * LANES, 0);
+                kernels::pack(level, &released.codes, per_byte, base as u8, packed); // base 256 has one digit
+                kernels::untranspose_u8(level, packed, rows, width, out);
             }
             // Values, also where only their signs are kept.
             Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4 | Encoding::B1 => {
@@ -209,24 +219,6 @@ impl Encoder {
                 self.encode(&wide, out);
             }
         }
-    }
-
-    /// Packs codes lane by lane, as [`Encoder::pack`] does row by row.
-    fn pack_lanes(&self, codes: &[u8]) -> Vec<u8> {
-        let (per_byte, base) = self.encoding.packing();
-        let mut packed = vec![0u8; self.bytes_per_row() * LANES];
-        for (bytes, codes) in packed.chunks_exact_mut(LANES).zip(codes.chunks(per_byte * LANES)) {
-            let missing = per_byte - codes.len() / LANES;
-            for codes in codes.chunks_exact(LANES) {
-                for (byte, &code) in bytes.iter_mut().zip(codes) {
-                    *byte = byte.wrapping_mul(base as u8).wrapping_add(code); // base 256 starts from 0
-                }
-            }
-            for _ in 0..missing {
-                bytes.iter_mut().for_each(|byte| *byte = byte.wrapping_mul(base as u8));
-            }
-        }
-        packed
     }
 
     /// Packs codes base `base`, the first of a byte most significant; a short last byte is filled with zeros.
@@ -382,8 +374,8 @@ mod tests {
     fn check(encoder: &Encoder, released: &Released) {
         let width = encoder.bytes_per_row();
         for rows in [1, 6, 31, 32] {
-            let (mut tile, mut block) = (Vec::new(), vec![0; rows * width]);
-            encoder.encode_block(rows, released, &mut tile, &mut block);
+            let (mut room, mut block) = (EncoderRoom::default(), vec![0; rows * width]);
+            encoder.encode_block(rows, released, &mut room, &mut block);
             for (r, found) in block.chunks_exact(width).enumerate() {
                 let at = |j: usize| {
                     let at = j * LANES + r;

@@ -1,5 +1,6 @@
 //! Private rows in, released bytes out: quantise, project, perturb, encode, on all cores.
 
+use super::encoder::EncoderRoom;
 use super::keyed::{self, Fingerprint, KeyedNoise};
 use super::{Certificate, Content, Encoder, Encoding};
 use crate::error::{DataError, ParameterError};
@@ -171,7 +172,7 @@ struct Block {
     room: Room,
     sketches: Sketches,
     released: Released,
-    tile: Vec<i16>,
+    encoding: EncoderRoom,
     values: Vec<i64>,
 }
 
@@ -181,7 +182,7 @@ impl<'a> Worker<'a> {
             room: Room::default(),
             sketches: projector.sketches(),
             released: Released::default(),
-            tile: Vec::new(),
+            encoding: EncoderRoom::default(),
             values: Vec::new(),
         };
         Ok(Self {
@@ -229,12 +230,12 @@ impl<'a> Worker<'a> {
     ) -> Result<(), ReleaseError> {
         let Releaser { mechanism, encoder, noise, projector, perturbation } = self.releaser;
         let (Some(projector), Some(block)) = (projector, &mut self.block) else { unreachable!("blocks are there") };
-        let Block { room, sketches, released, tile, values } = block;
+        let Block { room, sketches, released, encoding, values } = block;
         projector.project(rows, first_row + start as u64, room, sketches)?;
         if let (Some(perturbation), NoiseSource::Fresh) = (perturbation, noise) {
             perturbation.apply(sketches, released, &mut self.rng);
-            if let Sketches::I16(_) = sketches {
-                encoder.encode_block(rows.len(), released, tile, out);
+            if released.is_narrow(sketches) {
+                encoder.encode_block(rows.len(), released, encoding, out);
                 return Ok(());
             }
         }

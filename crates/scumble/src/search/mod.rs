@@ -15,7 +15,7 @@ pub use top::Hit;
 use crate::error::{DataError, ParameterError};
 use crate::mechanism::{Mechanism, OutputKind, Perturbation};
 use crate::release::Release;
-use crate::simd::{self, Level};
+use crate::simd::{self, Aligned, Level};
 use crate::vectors::{QuantisedRow, Rows};
 use kernels::{MOST_BYTES, ROWS, TILE};
 use rayon::prelude::*;
@@ -144,7 +144,7 @@ fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<
         let first = task * TASK_ROWS;
         let whole = if tables.is_empty() { 0 } else { rows.len() / (ROWS * width) * ROWS };
         let (blocks, rest) = rows.split_at(whole * width);
-        let (mut low, mut high) = (vec![0; width * ROWS], vec![0; width * ROWS]);
+        let (mut low, mut high) = (Aligned::new(width * ROWS), Aligned::new(width * ROWS));
         for (block, rows) in blocks.chunks_exact(ROWS * width).enumerate() {
             kernels::split_nibbles(level, rows, width, &mut low, &mut high);
             for (tables, nearest) in tables.chunks(2).zip(nearest.chunks_mut(2)) {
@@ -200,7 +200,7 @@ fn by_score_at(level: Level, release: &Release, queries: &[Vec<f32>], top: usize
     let norms: Vec<f32> = queries.iter().map(norm).collect();
     let fresh = || -> Vec<Top> { queries.iter().map(|_| Top::new(top)).collect() };
     let scan = |mut best: Vec<Top>, (task, bytes): (usize, &[u8])| {
-        let (mut rows, mut scale, mut scores) = (vec![0.0; TILE * k], [1.0; TILE], [0.0; TILE]);
+        let (mut rows, mut scale, mut scores) = (Aligned::new(TILE * k), [1.0; TILE], [0.0; TILE]);
         for (tile, bytes) in bytes.chunks(TILE * width).enumerate() {
             let first = task * TASK_ROWS + tile * TILE;
             let count = bytes.len() / width;

@@ -33,24 +33,37 @@ struct Classifier {
     cuts: [__m256i; CLASSES],
     count: usize,
     reciprocal: Option<[__m256i; 2]>,
+    ends: Option<[__m256i; 2]>, // where values may be outside
 }
 
 impl Classifier {
-    /// `None` if there are more classes than a register holds.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new(cuts: &Cuts) -> Option<Self> {
+    fn new(cuts: &Cuts) -> Self {
         let count = cuts.cuts.len();
-        if count >= CLASSES {
-            return None;
-        }
+        assert!(count < CLASSES, "classes fit a register");
         let mut all = [_mm256_setzero_si256(); CLASSES];
         for (register, &cut) in all.iter_mut().zip(&cuts.cuts) {
             *register = _mm256_set1_epi16(cut);
         }
-        let reciprocal =
-            cuts.reciprocal.map(|(offset, factor)| [_mm256_set1_epi16(offset), _mm256_set1_epi16(factor as i16)]);
-        Some(Self { cuts: all, count, reciprocal })
+        let reciprocal = match cuts.reciprocal {
+            Some((offset, factor)) => Some([_mm256_set1_epi16(offset), _mm256_set1_epi16(factor as i16)]),
+            None => None,
+        };
+        let ends = match cuts.holds_all {
+            true => None,
+            false => Some([_mm256_set1_epi16(cuts.ends.0), _mm256_set1_epi16(cuts.ends.1)]),
+        };
+        Self { cuts: all, count, reciprocal, ends }
+    }
+
+    /// A bit for every value that is outside.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn outside(&self, x: &[i16]) -> u32 {
+        let Some([lo, hi]) = self.ends else { return 0 };
+        let half = |x: __m256i| _mm256_or_si256(_mm256_cmpgt_epi16(x, hi), _mm256_cmpgt_epi16(lo, x));
+        _mm256_movemask_epi8(in_order(_mm256_packs_epi16(half(load(x)), half(load(&x[16..]))))) as u32
     }
 
     #[inline]
@@ -131,9 +144,7 @@ pub(super) fn flip(
     bits: &mut [u8],
     ties: &mut Vec<u32>,
 ) {
-    let Some(classifier) = Classifier::new(cuts) else {
-        return scalar::flip(x, cuts, thresholds, plus_from, random, bits, ties);
-    };
+    let classifier = Classifier::new(cuts);
     let table = ByteTables::new(thresholds);
     let minus_most = _mm256_set1_epi8(plus_from as i8 - 1);
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES));
@@ -151,7 +162,7 @@ pub(super) fn flip(
             store(bytes.next().expect("a byte for eight outputs"), packed);
             (packed, taken) = (_mm256_setzero_si256(), 0);
         }
-        let tied = _mm256_movemask_epi8(tied) as u32;
+        let tied = _mm256_movemask_epi8(tied) as u32 | classifier.outside(x);
         if tied != 0 {
             list(tied, output * LANES, ties);
         }
@@ -171,9 +182,8 @@ pub(super) fn symbols(
     out: &mut [u8],
     ties: &mut Vec<u32>,
 ) {
-    let Some(classifier) = Classifier::new(cuts).filter(|_| borders.len() < 16) else {
-        return scalar::symbols(x, cuts, borders, random, out, ties);
-    };
+    let classifier = Classifier::new(cuts);
+    assert!(borders.len() < 16, "at most 16 symbols");
     let none = ByteTables { high: _mm256_setzero_si256(), low: _mm256_setzero_si256() };
     let mut tables = [none; 16];
     for (table, border) in tables.iter_mut().zip(borders) {
@@ -199,7 +209,7 @@ pub(super) fn symbols(
         let equal = _mm256_and_si256(alone, _mm256_cmpeq_epi8(border, low));
         let tied = _mm256_or_si256(equal, _mm256_cmpgt_epi8(near, one));
         store(out, symbol);
-        let tied = _mm256_movemask_epi8(tied) as u32;
+        let tied = _mm256_movemask_epi8(tied) as u32 | classifier.outside(x);
         if tied != 0 {
             list(tied, output * LANES, ties);
         }

@@ -25,56 +25,85 @@ pub(super) const GUIDE_BITS: u32 = 15;
 /// Marks a cell that holds more than one threshold.
 pub(super) const CROWDED: u32 = 1 << 31;
 
-/// Where a projected value stands among ascending cuts: class c has c cuts below it.
+/// Where a projected value stands among ascending cuts: class c has c cuts below it. At most [`CLASSES`] classes around
+/// zero; values beyond them are outside, for the caller to look at one by one.
 #[derive(Debug, Clone)]
 pub(crate) struct Cuts {
     /// `x > cut` reaches the next class.
     cuts: Vec<i16>,
-    /// The class of every value from `-bound` to `bound`, in order.
+    /// The least and the greatest value with a class.
+    ends: (i16, i16),
+    /// True if no value that may occur is outside.
+    holds_all: bool,
+    /// The class of every value between the ends, in order.
     classes: Vec<u8>,
     /// `class(x) = (x + offset) * factor >> 16` in 16 unsigned bits, where that holds for every single value.
     reciprocal: Option<(i16, u16)>,
 }
 
 impl Cuts {
-    /// The classes that `class` gives the values of `-bound..=bound`; `None` unless they rise one by one from 0 and
-    /// there are at most 256.
-    pub(crate) fn new(bound: i16, class: impl Fn(i16) -> usize) -> Option<Self> {
-        let classes: Vec<usize> = (-bound..=bound).map(class).collect();
-        let rising = classes[0] == 0 && classes.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1);
-        if !rising || *classes.last()? > 255 {
-            return None;
+    /// The classes that `same(a, b)` makes of neighbouring values up to `bound`, as many as there is room for.
+    pub(crate) fn new(bound: i64, same: impl Fn(i16, i16) -> bool) -> Self {
+        const MOST: i16 = 32_766; // so that a value cut off at 16 bits is outside
+        let most = bound.min(MOST.into()) as i16;
+        let (mut lo, mut hi, mut cuts) = (0i16, 0i16, Vec::new());
+        // Grows by a whole class at a time, upward and downward in turns.
+        while cuts.len() + 1 < CLASSES && (lo > -most || hi < most) {
+            if hi < most {
+                let cut = (hi..most).find(|&x| !same(x, x + 1));
+                hi = cut.map_or(most, |cut| cut + 1);
+                cuts.extend(cut);
+            }
+            if lo > -most && cuts.len() + 1 < CLASSES {
+                let cut = (-most..lo).rev().find(|&x| !same(x, x + 1));
+                lo = cut.unwrap_or(-most);
+                cuts.extend(cut);
+            }
         }
-        let steps = classes.windows(2).zip(-bound..);
-        let cuts: Vec<i16> = steps.filter(|(pair, _)| pair[1] > pair[0]).map(|(_, x)| x).collect();
-        let classes: Vec<u8> = classes.iter().map(|&class| class as u8).collect();
-        let reciprocal = match cuts[..] {
-            [first, second, ..] => find_reciprocal(bound, first, second, &classes),
-            _ => None,
+        // The last classes go on to where they end.
+        hi = (hi..most).find(|&x| !same(x, x + 1)).unwrap_or(most);
+        lo = (-most..lo).rev().find(|&x| !same(x, x + 1)).map_or(-most, |cut| cut + 1);
+        cuts.sort_unstable();
+        let classes = (lo..=hi).map(|x| cuts.partition_point(|&cut| cut < x) as u8).collect();
+        let mut found = Self {
+            cuts,
+            ends: (lo, hi),
+            holds_all: i64::from(hi) == bound && i64::from(lo) == -bound,
+            classes,
+            reciprocal: None,
         };
-        Some(Self { cuts, classes, reciprocal })
+        found.reciprocal = found.find_reciprocal();
+        found
     }
 
-    /// How many classes there are.
-    pub(crate) fn len(&self) -> usize {
-        self.cuts.len() + 1
+    /// True if no value that may occur is outside.
+    #[cfg(test)]
+    pub(crate) fn holds_all(&self) -> bool {
+        self.holds_all
     }
 
-    /// The class of a value within the bound.
+    /// One value of every class, in order.
+    pub(crate) fn members(&self) -> impl Iterator<Item = i16> + '_ {
+        std::iter::once(self.ends.0).chain(self.cuts.iter().map(|cut| cut + 1))
+    }
+
+    /// The class of a value, `None` outside.
     #[inline(always)]
-    pub(crate) fn class(&self, x: i16) -> usize {
-        let bound = (self.classes.len() / 2) as i32;
-        usize::from(self.classes[(i32::from(x) + bound) as usize])
+    pub(crate) fn class(&self, x: i16) -> Option<usize> {
+        let at = i32::from(x) - i32::from(self.ends.0);
+        usize::try_from(at).ok().and_then(|at| self.classes.get(at)).map(|class| usize::from(*class))
     }
-}
 
-/// Offset and factor for cuts that lie evenly, tried on every value.
-fn find_reciprocal(bound: i16, first: i16, second: i16, classes: &[u8]) -> Option<(i16, u16)> {
-    let step = i32::from(second) - i32::from(first);
-    let offset = i16::try_from(step - 1 - i32::from(first)).ok()?; // the value after the first cut becomes `step`
-    let factor = u16::try_from((1 << 16) / step + 1).ok()?;
-    let class = |x: i16| (u32::from(x.wrapping_add(offset) as u16) * u32::from(factor)) >> 16;
-    (-bound..=bound).zip(classes).all(|(x, &found)| class(x) == u32::from(found)).then_some((offset, factor))
+    /// Offset and factor for cuts that lie evenly, tried on every value.
+    fn find_reciprocal(&self) -> Option<(i16, u16)> {
+        let [first, second, ..] = self.cuts[..] else { return None };
+        let step = i32::from(second) - i32::from(first);
+        let offset = i16::try_from(step - 1 - i32::from(first)).ok()?; // the value after the first cut becomes `step`
+        let factor = u16::try_from((1 << 16) / step + 1).ok()?;
+        let class = |x: i16| u32::from(x.wrapping_add(offset) as u16) * u32::from(factor) >> 16;
+        let mut values = (self.ends.0..=self.ends.1).zip(&self.classes);
+        values.all(|(x, &found)| class(x) == u32::from(found)).then_some((offset, factor))
+    }
 }
 
 /// 16-bit prefixes of thresholds, one for each class.
@@ -88,7 +117,6 @@ macro_rules! kernel {
     ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?)) => {
         $(#[$doc])*
         #[inline]
-        #[allow(clippy::too_many_arguments)] // plain slices and numbers: what a kernel is called with
         pub(super) fn $name(level: Level, $($arg: $type),*) {
             match level {
                 Level::Scalar => scalar::$name($($arg),*),
@@ -104,7 +132,8 @@ macro_rules! kernel {
 
 kernel! {
     /// One bit a value: 1 in classes from `plus_from` on, flipped where the random word is below the class's threshold.
-    /// Eight outputs (of `LANES` values each) share a byte, the first most significant. Draws that tie are listed.
+    /// Eight outputs (of `LANES` values each) share a byte, the first most significant. Draws that tie, and
+    /// values outside, are listed.
     ///
     /// The 16 random bits of value i of an output are bytes i (high) and `LANES` + i (low) of its `2 LANES` bytes.
     flip(
@@ -114,7 +143,7 @@ kernel! {
 }
 kernel! {
     /// One symbol a value: how many of its class's borders the random word has reached. Random bits as for [`flip`].
-    /// Draws that tie, or share their high byte with several borders, are listed.
+    /// Draws that tie, or share their high byte with several borders, and values outside, are listed.
     symbols(
         x: &[i16], cuts: &Cuts, borders: &[Prefixes], random: &[u8], out: &mut [u8], ties: &mut Vec<u32>,
     )

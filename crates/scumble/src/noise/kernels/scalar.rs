@@ -22,7 +22,10 @@ pub(super) fn flip(
 ) {
     bits.fill(0);
     for (i, x, draw) in draws(x, random) {
-        let class = cuts.class(x);
+        let Some(class) = cuts.class(x) else {
+            ties.push(i as u32);
+            continue;
+        };
         let threshold = thresholds.words[class];
         let bit = (class >= plus_from) ^ (draw < threshold);
         let output = i / LANES;
@@ -42,7 +45,10 @@ pub(super) fn symbols(
     ties: &mut Vec<u32>,
 ) {
     for (i, x, draw) in draws(x, random) {
-        let class = cuts.class(x);
+        let Some(class) = cuts.class(x) else {
+            ties.push(i as u32);
+            continue;
+        };
         out[i] = borders.iter().map(|border| u8::from(draw >= border.words[class])).sum();
         // A draw that shares its high byte with several borders is listed too: the vector kernel looks at one only.
         let near = borders.iter().filter(|border| border.words[class] >> 8 == draw >> 8);

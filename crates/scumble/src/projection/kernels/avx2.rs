@@ -1,6 +1,6 @@
 //! The kernels for AVX2. Where the compiler vectorises the plain code well, it is the plain code compiled for AVX2.
 
-use super::{GROUP, GROUPS, LANES, PASS, Quantiser, scalar};
+use super::{ENTRY, GROUP, GROUPS, LANES, PASS, Quantiser, scalar};
 use std::arch::x86_64::*;
 
 /// Compiles a plain kernel for AVX2.
@@ -19,7 +19,7 @@ recompiled! {
     quantise_f64_i32(q: Quantiser, from: &[f64], to: &mut [i32]) -> bool;
     oporp_i16(cells: &[i16], entries: &[u32], larger: usize, size: usize, out: &mut [i16]);
     oporp_i32(cells: &[i32], entries: &[u32], larger: usize, size: usize, out: &mut [i32]);
-    sparse_i16(cells: &[i16], entries: &[u32], starts: &[usize], most: usize, out: &mut [i32]);
+    pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8]);
 }
 
 /// The constants of the quantiser in registers.
@@ -285,6 +285,21 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], larger: usize, size: usize
 /// Signed sums of every pattern of a group, for one register of lanes: 32 bytes an entry.
 type GroupTable = [[u8; 32]; 1 << GROUP];
 
+/// The tables of a pass, on cache lines of their own.
+#[repr(align(64))]
+struct Tables([GroupTable; GROUPS]);
+
+impl Tables {
+    fn new() -> Box<Self> {
+        Box::new(Self([[[0; 32]; 1 << GROUP]; GROUPS]))
+    }
+}
+
+/// Two attributes of 16 lanes, interleaved within halves.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Pair([[i16; 16]; 2]);
+
 /// Fills a table from the cells of up to [`GROUP`] attributes; missing ones count as 0.
 macro_rules! group_table {
     ($name:ident, $cell:ty, $add:ident, $sub:ident) => {
@@ -312,26 +327,37 @@ macro_rules! group_table {
 group_table!(table_i16, i16, _mm256_add_epi16, _mm256_sub_epi16);
 group_table!(table_i32, i32, _mm256_add_epi32, _mm256_sub_epi32);
 
-/// The entries that an output's patterns name.
+/// True if every pattern names an entry of its table.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn are_offsets(patterns: &[u16]) -> bool {
+    patterns.iter().fold(0, |most, &offset| offset.max(most)) <= ((1 << GROUP) - 1) * ENTRY
+}
+
+/// The sum of the entries that an output's patterns name.
 macro_rules! group_sum {
     ($tables:ident, $patterns:ident, $add:ident) => {{
-        let patterns: &[u8; GROUPS] = $patterns;
+        let patterns: &[u16; GROUPS] = $patterns;
         let mut sum = _mm256_setzero_si256();
         for g in 0..GROUPS {
-            sum = $add(sum, load(&$tables[g][usize::from(patterns[g]) & ((1 << GROUP) - 1)]));
+            let table: *const u8 = $tables.0[g].as_ptr().cast();
+            // SAFETY: all patterns were found to be offsets of whole entries within a table.
+            let entry = unsafe { _mm256_loadu_si256(table.add(usize::from(patterns[g])).cast()) };
+            sum = $add(sum, entry);
         }
         sum
     }};
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn rademacher_i16(cells: &[i16], patterns: &[u8], out: &mut [i32]) {
+pub(super) fn rademacher_i16(cells: &[i16], patterns: &[u16], out: &mut [i32]) {
+    assert!(are_offsets(patterns));
     let outputs = out.len() / LANES;
-    let mut tables = Box::new([[[0u8; 32]; 1 << GROUP]; GROUPS]);
+    let mut tables = Tables::new();
     for (cells, patterns) in cells.chunks(PASS * LANES).zip(patterns.chunks_exact(outputs * GROUPS)) {
         let groups = cells.len().div_ceil(GROUP * LANES);
         for half in [0, 16] {
-            for (g, table) in tables.iter_mut().enumerate() {
+            for (g, table) in tables.0.iter_mut().enumerate() {
                 if g < groups {
                     table_i16(&cells[g * GROUP * LANES..], half, table);
                 } else {
@@ -351,13 +377,14 @@ pub(super) fn rademacher_i16(cells: &[i16], patterns: &[u8], out: &mut [i32]) {
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn rademacher_i32(cells: &[i32], patterns: &[u8], out: &mut [i32]) {
+pub(super) fn rademacher_i32(cells: &[i32], patterns: &[u16], out: &mut [i32]) {
+    assert!(are_offsets(patterns));
     let outputs = out.len() / LANES;
-    let mut tables = Box::new([[[0u8; 32]; 1 << GROUP]; GROUPS]);
+    let mut tables = Tables::new();
     for (cells, patterns) in cells.chunks(PASS * LANES).zip(patterns.chunks_exact(outputs * GROUPS)) {
         let groups = cells.len().div_ceil(GROUP * LANES);
         for part in [0, 8, 16, 24] {
-            for (g, table) in tables.iter_mut().enumerate() {
+            for (g, table) in tables.0.iter_mut().enumerate() {
                 if g < groups {
                     table_i32(&cells[g * GROUP * LANES..], part, table);
                 } else {
@@ -377,29 +404,27 @@ pub(super) fn rademacher_i32(cells: &[i32], patterns: &[u8], out: &mut [i32]) {
 const OUTPUTS: usize = 6;
 
 #[target_feature(enable = "avx2")]
-pub(super) fn weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32]) {
+pub(super) fn weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32]) {
     let dim = cells.len() / LANES;
     assert!(dim.is_multiple_of(2), "attributes are multiplied in pairs");
-    let mut pairs = vec![[[0i16; 16]; 2]; dim / 2]; // 16 lanes of two attributes, interleaved within halves
+    let count = dim / 2;
+    let mut pairs = vec![Pair([[0; 16]; 2]); count];
     for half in [0, 16] {
         for (pair, cells) in pairs.iter_mut().zip(cells.chunks_exact(2 * LANES)) {
             let (a, b) = (load(&cells[half..]), load(&cells[LANES + half..]));
-            store(&mut pair[0], _mm256_unpacklo_epi16(a, b));
-            store(&mut pair[1], _mm256_unpackhi_epi16(a, b));
+            store(&mut pair.0[0], _mm256_unpacklo_epi16(a, b));
+            store(&mut pair.0[1], _mm256_unpackhi_epi16(a, b));
         }
-        for (weights, out) in weights.chunks(OUTPUTS * dim).zip(out.chunks_mut(OUTPUTS * LANES)) {
+        for (weights, out) in weights.chunks(OUTPUTS * count).zip(out.chunks_mut(OUTPUTS * LANES)) {
             // A last group of fewer outputs repeats its first one; the copies are not stored.
-            let row = |o: usize| {
-                let o = if o < weights.len() / dim { o } else { 0 };
-                &weights[o * dim..][..dim]
-            };
-            let rows: [&[[i16; 2]]; OUTPUTS] = std::array::from_fn(|o| row(o).as_chunks().0);
+            let here = weights.len() / count;
+            let rows: [&[u32]; OUTPUTS] =
+                std::array::from_fn(|o| &weights[if o < here { o } else { 0 } * count..][..count]);
             let mut sums = [[_mm256_setzero_si256(); 2]; OUTPUTS];
-            for (at, pair) in pairs.iter().enumerate() {
-                let (low, high) = (load(&pair[0]), load(&pair[1]));
+            for (at, pair) in pairs[..count].iter().enumerate() {
+                let (low, high) = (load(&pair.0[0]), load(&pair.0[1]));
                 for (row, sums) in rows.iter().zip(&mut sums) {
-                    let [a, b] = row[at];
-                    let w = _mm256_set1_epi32(i32::from(a) & 0xffff | i32::from(b) << 16);
+                    let w = _mm256_set1_epi32(row[at] as i32);
                     sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, w));
                     sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, w));
                 }
@@ -408,6 +433,38 @@ pub(super) fn weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32]) {
                 store(&mut out[half..], _mm256_permute2x128_si256::<0x20>(low, high));
                 store(&mut out[half + 8..], _mm256_permute2x128_si256::<0x31>(low, high));
             }
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn sparse_i16(cells: &[i16], attributes: &[u32], starts: &[usize], most: usize, out: &mut [i32]) {
+    // Sums of all lanes of the listed attributes.
+    let sum = |list: &[u32]| {
+        let mut sums = [_mm256_setzero_si256(); 2];
+        for &attribute in list {
+            let lanes = &cells[attribute as usize * LANES..][..LANES];
+            sums = [_mm256_add_epi16(sums[0], load(lanes)), _mm256_add_epi16(sums[1], load(&lanes[16..]))];
+        }
+        sums.map(|sum| {
+            let halves = [_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum)];
+            halves.map(|half| _mm256_cvtepi16_epi32(half))
+        })
+    };
+    for (ends, out) in starts.windows(3).step_by(2).zip(out.chunks_exact_mut(LANES)) {
+        let mut total = [[_mm256_setzero_si256(); 2]; 2];
+        for part in attributes[ends[0]..ends[1]].chunks(most) {
+            for (total, sum) in total.as_flattened_mut().iter_mut().zip(sum(part).as_flattened()) {
+                *total = _mm256_add_epi32(*total, *sum);
+            }
+        }
+        for part in attributes[ends[1]..ends[2]].chunks(most) {
+            for (total, sum) in total.as_flattened_mut().iter_mut().zip(sum(part).as_flattened()) {
+                *total = _mm256_sub_epi32(*total, *sum);
+            }
+        }
+        for (out, total) in out.chunks_exact_mut(8).zip(total.as_flattened()) {
+            store(out, *total);
         }
     }
 }

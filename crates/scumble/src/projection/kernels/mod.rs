@@ -20,6 +20,8 @@ pub(crate) const LANES: usize = 32;
 pub(crate) const GROUP: usize = 6;
 /// Groups whose tables fit the L1 cache.
 pub(crate) const GROUPS: usize = 12;
+/// Bytes of a table's entry: patterns are kept as offsets into their table.
+pub(crate) const ENTRY: u16 = 32;
 /// Attributes of one pass over the outputs: so many values must fit 16 bits together.
 pub(crate) const PASS: usize = GROUP * GROUPS;
 
@@ -107,6 +109,10 @@ kernel! {
     untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [u8])
 }
 kernel! {
+    /// Packs `digits` outputs of [`LANES`] codes each into one byte a lane, base `base`, the first most significant.
+    pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8])
+}
+kernel! {
     /// OPORP: output j is the sum of `size` (the first `larger`: one more) of the cells that `entries` name in order,
     /// each `attribute << 1 | minus`. No partial sum leaves 16 bits.
     oporp_u8(cells: &[u8], entries: &[u32], larger: usize, size: usize, out: &mut [i16])
@@ -121,19 +127,20 @@ kernel! {
 }
 kernel! {
     /// Rademacher: `out += sum of +-cells`. `patterns` has for every pass of [`PASS`] attributes and every output one
-    /// pattern a [`GROUP`]: bit i is 1 where attribute i has weight +1. [`PASS`] cells together fit 16 bits.
-    rademacher_i16(cells: &[i16], patterns: &[u8], out: &mut [i32])
+    /// pattern a [`GROUP`], times [`ENTRY`]: bit i is 1 where attribute i has weight +1. [`PASS`] cells fit 16 bits.
+    rademacher_i16(cells: &[i16], patterns: &[u16], out: &mut [i32])
 }
 kernel! {
     /// The same from cells of any size whose sums fit 32 bits.
-    rademacher_i32(cells: &[i32], patterns: &[u8], out: &mut [i32])
+    rademacher_i32(cells: &[i32], patterns: &[u16], out: &mut [i32])
 }
 kernel! {
-    /// Very sparse: output j is the signed sum of the cells `entries[starts[j]..starts[j + 1]]`, of which `most` together
-    /// fit 16 bits.
-    sparse_i16(cells: &[i16], entries: &[u32], starts: &[usize], most: usize, out: &mut [i32])
+    /// Very sparse: output j adds the attributes `starts[2 j]..starts[2 j + 1]` of the list and subtracts those from there
+    /// to `starts[2 j + 2]`. So many as `most` together fit 16 bits.
+    sparse_i16(cells: &[i16], attributes: &[u32], starts: &[usize], most: usize, out: &mut [i32])
 }
 kernel! {
-    /// Weighted sums in 32 bits: output j is the sum of `weights[j * dim + i] * cells[i]`, an even number of attributes.
-    weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32])
+    /// Weighted sums in 32 bits, of an even number of attributes: a weight holds those of two attributes, the first in
+    /// its lower half; output j has the weights from `j * dim / 2` on.
+    weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32])
 }

@@ -1,6 +1,6 @@
 //! The plain kernels: what the vector ones are checked against, and what their unvectorised ends use.
 
-use super::{GROUP, GROUPS, LANES, PASS, Quantiser};
+use super::{ENTRY, GROUP, GROUPS, LANES, PASS, Quantiser};
 
 macro_rules! quantise {
     ($name:ident, $clip:ident, $float:ty, $int:ty) => {
@@ -93,12 +93,12 @@ oporp!(oporp_i32, i32, i32);
 
 macro_rules! rademacher {
     ($name:ident, $cell:ty) => {
-        pub(super) fn $name(cells: &[$cell], patterns: &[u8], out: &mut [i32]) {
+        pub(super) fn $name(cells: &[$cell], patterns: &[u16], out: &mut [i32]) {
             let outputs = out.len() / LANES;
             for (cells, patterns) in cells.chunks(PASS * LANES).zip(patterns.chunks_exact(outputs * GROUPS)) {
                 for (patterns, out) in patterns.chunks_exact(GROUPS).zip(out.chunks_exact_mut(LANES)) {
                     for (i, cells) in cells.chunks_exact(LANES).enumerate() {
-                        let plus = patterns[i / GROUP] >> (i % GROUP) & 1 == 1;
+                        let plus = patterns[i / GROUP] / ENTRY >> (i % GROUP) & 1 == 1;
                         for (sum, &cell) in out.iter_mut().zip(cells) {
                             *sum += if plus { i32::from(cell) } else { -i32::from(cell) };
                         }
@@ -112,29 +112,62 @@ rademacher!(rademacher_i16, i16);
 rademacher!(rademacher_i32, i32);
 
 #[inline(always)]
-pub(super) fn sparse_i16(cells: &[i16], entries: &[u32], starts: &[usize], most: usize, out: &mut [i32]) {
-    for (range, out) in starts.windows(2).zip(out.chunks_exact_mut(LANES)) {
+pub(super) fn sparse_i16(cells: &[i16], attributes: &[u32], starts: &[usize], most: usize, out: &mut [i32]) {
+    let lanes = |attribute: u32| &cells[attribute as usize * LANES..][..LANES];
+    for (ends, out) in starts.windows(3).step_by(2).zip(out.chunks_exact_mut(LANES)) {
         out.fill(0);
-        for part in entries[range[0]..range[1]].chunks(most) {
+        for part in attributes[ends[0]..ends[1]].chunks(most) {
             let mut sums = [0i16; LANES];
-            for &entry in part {
-                let minus = -((entry & 1) as i16); // all ones for minus: (x ^ -1) + 1 = -x
-                let cells = &cells[(entry >> 1) as usize * LANES..][..LANES];
-                for (sum, &cell) in sums.iter_mut().zip(cells) {
-                    *sum = sum.wrapping_add((cell ^ minus).wrapping_sub(minus));
-                }
+            for &attribute in part {
+                sums.iter_mut().zip(lanes(attribute)).for_each(|(sum, &cell)| *sum = sum.wrapping_add(cell));
             }
             out.iter_mut().zip(sums).for_each(|(out, sum)| *out = out.wrapping_add(sum.into()));
+        }
+        for part in attributes[ends[1]..ends[2]].chunks(most) {
+            let mut sums = [0i16; LANES];
+            for &attribute in part {
+                sums.iter_mut().zip(lanes(attribute)).for_each(|(sum, &cell)| *sum = sum.wrapping_add(cell));
+            }
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = out.wrapping_sub(sum.into()));
         }
     }
 }
 
-pub(super) fn weighted_i16(cells: &[i16], weights: &[i16], out: &mut [i32]) {
-    let dim = cells.len() / LANES;
-    for (weights, out) in weights.chunks_exact(dim).zip(out.chunks_exact_mut(LANES)) {
+pub(super) fn weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32]) {
+    let pairs = cells.len() / LANES / 2;
+    for (weights, out) in weights.chunks_exact(pairs).zip(out.chunks_exact_mut(LANES)) {
         out.fill(0);
-        for (&w, cells) in weights.iter().zip(cells.chunks_exact(LANES)) {
-            out.iter_mut().zip(cells).for_each(|(sum, &cell)| *sum += i32::from(w) * i32::from(cell));
+        for (&pair, cells) in weights.iter().zip(cells.chunks_exact(2 * LANES)) {
+            let (a, b) = (i32::from(pair as i16), i32::from((pair >> 16) as i16));
+            for (l, sum) in out.iter_mut().enumerate() {
+                *sum += a * i32::from(cells[l]) + b * i32::from(cells[LANES + l]);
+            }
         }
+    }
+}
+
+/// Inlined with the bases in use as constants, so that the product becomes shifts and adds.
+#[inline(always)]
+pub(super) fn pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8]) {
+    match base {
+        2 => pack_base(codes, digits, 2, out),
+        3 => pack_base(codes, digits, 3, out),
+        4 => pack_base(codes, digits, 4, out),
+        16 => pack_base(codes, digits, 16, out),
+        _ => pack_base(codes, digits, base, out),
+    }
+}
+
+#[inline(always)]
+fn pack_base(codes: &[u8], digits: usize, base: u8, out: &mut [u8]) {
+    for (bytes, codes) in out.chunks_exact_mut(LANES).zip(codes.chunks(digits * LANES)) {
+        let mut packed = [0u8; LANES];
+        for codes in codes.chunks_exact(LANES) {
+            packed.iter_mut().zip(codes).for_each(|(byte, &code)| *byte = byte.wrapping_mul(base).wrapping_add(code));
+        }
+        for _ in codes.len() / LANES..digits {
+            packed.iter_mut().for_each(|byte| *byte = byte.wrapping_mul(base));
+        }
+        bytes.copy_from_slice(&packed);
     }
 }

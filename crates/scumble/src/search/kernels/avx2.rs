@@ -79,21 +79,23 @@ pub(super) fn distances(
     masks: &mut [u64; 2],
 ) {
     // A byte of a row differs in at most 8 bits: 31 of them fit a byte's sum.
-    const PART: usize = 31 * ROWS;
+    const PART: usize = 31;
     let zero = _mm256_setzero_si256();
     let mut wide = [[zero; 4]; 2]; // interleaved within halves, put in order at the end
-    let mut tables = queries.map(|query| query.iter());
-    for (low, high) in low.chunks(PART).zip(high.chunks(PART)) {
+    let (low, high) = (low.as_chunks::<ROWS>().0, high.as_chunks::<ROWS>().0);
+    let [first, second] = queries.map(|query| &query[..low.len()]);
+    let parts = low.chunks(PART).zip(high.chunks(PART)).zip(first.chunks(PART)).zip(second.chunks(PART));
+    for (((low, high), first), second) in parts {
         let mut sums = [[zero; 2]; 2];
-        for (low, high) in low.chunks_exact(ROWS).zip(high.chunks_exact(ROWS)) {
+        for (((low, high), first), second) in low.iter().zip(high).zip(first).zip(second) {
             let lows = [load(low), load(&low[32..])];
             let highs = [load(high), load(&high[32..])];
-            for (tables, sums) in tables.iter_mut().zip(&mut sums) {
-                let [of_low, of_high] = tables.next().expect("a table for each byte");
+            for ([of_low, of_high], sums) in [first, second].into_iter().zip(&mut sums) {
                 let (of_low, of_high) = (table(of_low), table(of_high));
                 for i in 0..2 {
-                    sums[i] = _mm256_add_epi8(sums[i], _mm256_shuffle_epi8(of_low, lows[i]));
-                    sums[i] = _mm256_add_epi8(sums[i], _mm256_shuffle_epi8(of_high, highs[i]));
+                    let both =
+                        _mm256_add_epi8(_mm256_shuffle_epi8(of_low, lows[i]), _mm256_shuffle_epi8(of_high, highs[i]));
+                    sums[i] = _mm256_add_epi8(sums[i], both);
                 }
             }
         }
@@ -134,14 +136,17 @@ pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
     let k = query.len();
     let whole = k / 16 * 16;
     let chunks = query[..whole].as_chunks::<16>().0;
+    // Slices of one known length: no bound is checked in the loop.
+    let row = |r: usize| &rows[r * k..][..whole].as_chunks::<16>().0[..chunks.len()];
+    let tile: [&[[f32; 16]]; TILE] = std::array::from_fn(row);
     // `sum` of floats starts from -0. Eight sums at a time, one for each row: more would not fit the registers.
     let mut sum = _mm256_set1_ps(-0.0);
     for half in [0, 8] {
         let mut lanes = [_mm256_setzero_ps(); TILE];
-        for (at, q) in chunks.iter().enumerate() {
-            let q = load_ps(&q[half..]);
-            for (r, lanes) in lanes.iter_mut().enumerate() {
-                *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(q, load_ps(&rows[r * k + 16 * at + half..])));
+        for at in 0..chunks.len() {
+            let q = load_ps(&chunks[at][half..]);
+            for (row, lanes) in tile.iter().zip(&mut lanes) {
+                *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(q, load_ps(&row[at][half..])));
             }
         }
         for lane in across(&lanes) {
