@@ -11,12 +11,13 @@
 //! | [`exact`] | e^x, logarithms, the normal law and compositions on big integers, rounded in a stated direction |
 //! | [`calibration`] | from public numbers to noise scales, flip probabilities, compositions and forecasts |
 //! | [`noise`] | secret randomness and exact integer samplers; no floating point |
-//! | [`privacy`] | the unit (who is a neighbour of whom) and the guarantee |
+//! | [`privacy`] | the unit (who is a neighbour of whom), the guarantee, accounting, the ledger |
 //! | [`mechanism`] | one file per algorithm of the paper, ours beside them: quantise, project, perturb |
 //! | [`release`] | **the wall** |
 //! | [`estimate`] | inner product, norm, distance, cosine, angle: value, variance, interval |
 //! | [`search`] | the nearest released rows |
-//! | [`plan`], [`evaluate`] | what to expect before, what one got after; they see both sides |
+//! | [`plan`], [`evaluate`], [`audit`] | what to expect, what one got, whether the claim holds; they see both sides |
+//! | [`simd`] | which instruction set the kernels use |
 //!
 //! **The wall**: private values exist left of [`release`] only. [`estimate`] and [`search`] take a [`release::Release`],
 //! which holds a certificate and encoded bytes, so privacy can be checked by reading imports. Everything to the left is

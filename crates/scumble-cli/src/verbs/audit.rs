@@ -25,12 +25,13 @@ use std::path::PathBuf;
 #[command(
     after_help = "Examples:\n  scumble audit\n  scumble audit --mechanism dp-oporp-laplace --epsilon 2 --range 0,1 --dim \
                   784 -k 256\n  scumble audit private.parquet",
-    mut_arg("mechanism", |arg| arg.default_value("all").value_parser(mechanism_parser("all", "Every mechanism, in a small case"))),
+    mut_arg("mechanism", |arg| arg.default_value("all").help("Mechanism, or all").value_parser(mechanism_parser("all", "Every mechanism, in a small case"))),
     mut_arg("epsilon", |arg| arg.required(false).default_value("1")),
     mut_arg("range", |arg| arg.required(false).default_value("-1,1")),
     mut_arg("beta", |arg| arg.help("Most that the unit may move [default: the width of the range; a quarter of it for all]")),
-    mut_arg("k", |arg| arg.help("Size of the sketch [default: small]")),
-    mut_arg("bytes", |arg| arg.hide(true))
+    mut_arg("k", |arg| arg.help("Size of the sketch; auto is that of the small case")),
+    mut_arg("bytes", |arg| arg.hide(true)),
+    mut_arg("i_understand_this_is_not_dp", |arg| arg.hide(true))
 )]
 pub struct Audit {
     /// Audit the mechanism and encoding of this release, as its certificate states them

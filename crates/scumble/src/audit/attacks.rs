@@ -75,7 +75,7 @@ pub struct AveragingStep {
 
 /// An attacker who knows all attributes of a row but one averages up to 1,000 fresh releases of it.
 pub fn averaging() -> Result<Averaging, AuditError> {
-    const ROWS: usize = 32; // rows attacked, so that the error is a mean
+    const ROWS: usize = 128; // rows attacked, so that the error is a mean
     const DIM: usize = 16;
     let (id, epsilon, range) = (MechanismId::DpOporpStaircase, 1.0, Range { lo: 0.0, hi: 1.0 });
     let mechanism = Mechanism::new(Parameters::new(id, DIM, 4, epsilon, 1.0, range, Seed([21; 32])))?;

@@ -117,7 +117,9 @@ impl Settings {
             _ if mechanism.projection().is_dense_matrix() => k * dim / 64,
             _ => k.max(dim / 8),
         };
-        let wanted = 60_000.0 / epsilon.min(1.0).powi(2);
+        // One attribute enters every output of a dense matrix: the loss shows where all of them are in their tails.
+        let base = if mechanism.projection().is_dense_matrix() { 180_000.0 } else { 60_000.0 };
+        let wanted = base / epsilon.min(1.0).powi(2);
         let most = (MOST_NUMBERS / k.max(4)).min(MOST_WORK / work.max(8));
         self.samples.unwrap_or((wanted as usize).min(most)).max(100)
     }

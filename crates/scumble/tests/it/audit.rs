@@ -76,6 +76,7 @@ fn found(
     let honest = audit(&Releaser::new(claim.clone(), None).unwrap(), &settings(samples.min(20_000))).unwrap();
     assert_eq!(honest.verdict, Verdict::NotRefuted, "{name}, without the fault: {honest:?}");
     let finding = audit(&Faulty { claim, row }, &settings(samples)).unwrap();
+    println!("{name}: {} of {}", finding.lower_bound, finding.epsilon);
     assert_eq!(finding.verdict, Verdict::Broken, "{name}: {finding:?}");
 }
 
@@ -120,7 +121,7 @@ fn fault_2_noise_scale_times_0_95() {
         (MechanismId::DpOporpLaplace, laplace(6, 1.0 / 0.95)),
         (MechanismId::DpOporpStaircase, Staircase::least_variance(6, &rational(1.0 / 0.95)).unwrap().into()),
     ] {
-        found("scale", coarse(id, 1.0, 6.0), 400_000, |c, row, rng| with_noise(c, row, &noise, rng));
+        found("scale", coarse(id, 1.0, 6.0), 600_000, |c, row, rng| with_noise(c, row, &noise, rng));
     }
 }
 
@@ -352,8 +353,8 @@ fn individual_dp_is_shown_not_to_be_private() {
 fn averaging_recovers_an_attribute() {
     let attack = averaging().unwrap();
     let error = |at: usize| attack.steps[at].error;
-    // One release is hardly better than guessing; the mean of 1,000 is within a standard error of 0.044 or so.
-    assert!(error(0) > 0.25 && error(3) < 0.07 && error(3) < error(0) / 4.0, "{attack:?}");
+    // 0.33 and 0.035 are expected, with standard errors of 0.022 and 0.0024 over 128 rows: alpha below 1e-8.
+    assert!(error(0) > 0.2 && error(3) < 0.05, "{attack:?}");
     assert_eq!(attack.steps[3].epsilon_spent, 1000.0);
 }
 
@@ -382,6 +383,7 @@ fn every_unit_has_pairs() {
         assert!(matches!(mechanism.promise(), Promise::Private(_)));
         let finding = audit(&Releaser::new(mechanism, None).unwrap(), &settings(20_000)).unwrap();
         assert_eq!(finding.verdict, Verdict::NotRefuted, "{finding:?}");
+        println!("{id}, unit {unit}: {} by '{}'", finding.lower_bound, finding.pair.name);
         assert!(finding.lower_bound > 0.4, "{finding:?}");
     }
 }
