@@ -178,8 +178,8 @@ fn no_marker_comes_out_anywhere() {
             assert!(!bytes.windows(needle.len()).any(|window| window == needle), "{from} shows {what}");
         }
     }
-    // The search itself finds what is there: the input holds every text and most of the bytes.
+    // The search itself finds what is there: both words, both values as text and as f32.
     let input: Vec<u8> = inputs.iter().flat_map(|file| std::fs::read(file).unwrap()).collect();
     let found = needles.iter().filter(|(_, needle)| input.windows(needle.len()).any(|window| window == needle)).count();
-    assert!(found >= 8, "only {found} needles are in the input");
+    assert!(found >= 6, "only {found} needles are in the input");
 }

@@ -68,36 +68,3 @@ fn mnist_one_bit_is_twice_and_three_symbols_two_and_a_half_times_the_papers_best
     assert!(bit >= 2.0 * paper, "bit {bit} paper {paper}");
     assert!(three >= 2.5 * paper, "3 symbols {three} paper {paper}");
 }
-
-/// 10,000 rows of MNIST, the best of five alternating runs: bits and symbols are released about as fast as plain signs.
-/// (Wanted: 0.7 of their speed. The bound is looser because other processes share the machine.)
-#[test]
-fn symbols_are_released_about_as_fast_as_signs() {
-    let Some(test) = data("mnist/t10k-images-idx3-ubyte.gz") else { return };
-    let rows = test.rows();
-    let releaser = |id, k| {
-        let range = Range { lo: 0.0, hi: 255.0 };
-        Releaser::new(Mechanism::new(Parameters::new(id, 784, k, 5.0, 255.0, range, Seed([1; 32]))).unwrap(), None)
-            .unwrap()
-    };
-    let releasers = [
-        releaser(MechanismId::DpSignoporpRr, 256),
-        releaser(MechanismId::DpSignoporpCeil, 256),
-        releaser(MechanismId::DpOporpLattice, 160),
-    ];
-    let mut best = [f64::INFINITY; 3];
-    for _ in 0..5 {
-        for (best, releaser) in best.iter_mut().zip(&releasers) {
-            let start = std::time::Instant::now();
-            Release::from_rows(releaser, rows).unwrap();
-            *best = best.min(start.elapsed().as_secs_f64());
-        }
-    }
-    let [signs, bit, three] = best.map(|seconds| rows.len() as f64 / seconds);
-    println!(
-        "rows a second: signs {signs:.0}, bit {bit:.0} ({:.2}), 3 symbols {three:.0} ({:.2})",
-        bit / signs,
-        three / signs
-    );
-    assert!(bit > 0.5 * signs && three > 0.5 * signs);
-}
