@@ -162,6 +162,39 @@ impl Parameters {
     }
 }
 
+/// Weights of a dense projection that are looked at one by one for their realised sensitivity.
+const MOST_WEIGHTS: u128 = 1 << 32;
+/// Products for the operator norm of a dense projection.
+const MOST_PRODUCTS: u128 = 1 << 40;
+/// Bits whose exact composition is computed in big integers.
+const MOST_COMPOSED: usize = 1 << 13;
+
+impl Parameters {
+    /// Whoever reads a certificate builds its mechanism again: a forger must not keep them busy for hours.
+    fn check_effort(&self) -> Result<(), ParameterError> {
+        use MechanismId::{DpSignrpCeil, DpSignrpRr};
+        let Self { mechanism, dim, k, repeats, unit, delta, .. } = *self;
+        let kind = self.projection.unwrap_or_else(|| mechanism.default_projection(repeats));
+        let dense = !matches!(kind, ProjectionKind::Identity | ProjectionKind::Oporp { .. });
+        let weights = dim as u128 * k as u128;
+        let products = match unit {
+            Unit::Attribute | Unit::L1 => 0,
+            Unit::L2 | Unit::Record => weights * dim.min(k) as u128,
+        };
+        if dense && !mechanism.is_record() && (weights > MOST_WEIGHTS || products > MOST_PRODUCTS) {
+            return Err(ParameterError::invalid(format!(
+                "the sensitivity of a dense projection from {dim} to {k} takes too long to check; take an OPORP mechanism"
+            )));
+        }
+        if matches!(mechanism, DpSignrpCeil | DpSignrpRr) && delta.is_some() && k > MOST_COMPOSED {
+            return Err(ParameterError::invalid(format!(
+                "the composition of {k} bits takes too long to check; take at most {MOST_COMPOSED}, or leave --delta out"
+            )));
+        }
+        Ok(())
+    }
+}
+
 /// The checked parameters, with what every algorithm derives from them.
 pub(crate) struct Setup<'a> {
     pub parameters: &'a Parameters,
@@ -190,6 +223,7 @@ impl<'a> Setup<'a> {
         if !(beta > 0.0 && beta.is_finite()) {
             return Err(ParameterError::invalid(format!("beta must be positive and finite, got {beta}")));
         }
+        parameters.check_effort()?;
         // In one attribute no two values are further apart than the range; in l1 and l2 all attributes may move.
         let beta = if parameters.unit == Unit::Attribute { beta.min(range.width()) } else { beta };
         Ok(Self { parameters, epsilon: Epsilon::new(parameters.epsilon)?, beta })

@@ -2,7 +2,7 @@
 //! thousandth release says what the first one said. docs/longitudinal.md shows these numbers.
 
 use crate::support::Draw;
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
 use scumble::noise::NoiseKey;
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
@@ -60,6 +60,30 @@ fn averaging_fresh_releases_recovers_an_attribute_and_sticky_ones_give_nothing()
     }
     assert_eq!(sticky[0].1, sticky[3].1);
     assert!(fresh[3].1 > bound);
+}
+
+/// An unchanged row must give the same bytes in every version, or two versions would be two looks at it for one price.
+/// Where this changes, raise `VERSION` in release/keyed.rs and say so in the changelog (value-breaking).
+#[test]
+fn keyed_noise_is_what_it_was() {
+    let rows: Vec<f32> = (0..192).map(|i| (i % 17) as f32 / 8.5 - 1.0).collect();
+    let mut lines = String::new();
+    for &id in MechanismId::ALL {
+        let range = Range::new(-1.0, 1.0).unwrap();
+        let mut parameters = Parameters::new(id, 64, 16, 2.0, 1.0, range, Seed([5; 32]));
+        match id.notion() {
+            NotionKind::Individual => continue,
+            NotionKind::Approximate => parameters.delta = Some(1e-6),
+            NotionKind::Pure | NotionKind::Either => {}
+        }
+        let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap();
+        let releaser = releaser.keyed(NoiseKey::from_bytes([8; 32]));
+        let release = Release::from_rows(&releaser, Rows::dense(Scalars::F32(&rows), 64)).unwrap();
+        lines += &format!("{id} {}\n", release.certificate().content.sketch);
+    }
+    insta::with_settings!({ snapshot_path => "../vectors/v1", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("keyed-noise", lines);
+    });
 }
 
 /// Without the content in it, keyed noise would cancel in the difference of two versions of a row.

@@ -167,3 +167,21 @@ fn a_capped_beta_covers_the_whole_range_in_integers() {
     let Perturbation::Noise { noise: Noise::Staircase(law), .. } = mechanism.perturbation() else { panic!("noise") };
     assert_eq!(law.sensitivity(), 257);
 }
+
+/// A certificate makes its reader build the mechanism again, so what would take hours is refused at once.
+#[test]
+fn what_takes_too_long_to_check() {
+    use MechanismId::*;
+    let large: [(MechanismId, fn(&mut Parameters)); 4] = [
+        (DpRpGOpt, |p| (p.dim, p.k) = (1 << 32, 1 << 20)),
+        (DpRpL, |p| (p.dim, p.k) = (1 << 24, 1 << 9)),
+        (DpRpGOptB, |p| (p.dim, p.k, p.unit) = (1 << 15, 1 << 14, Unit::L2)),
+        (DpSignrpCeil, |p| (p.k, p.delta) = (1 << 14, Some(1e-6))),
+    ];
+    let start = std::time::Instant::now();
+    for (id, adjust) in large {
+        let error = build(id, adjust).unwrap_err();
+        assert!(error.to_string().contains("takes too long to check"), "{id}: {error}");
+    }
+    assert!(start.elapsed().as_secs() < 60);
+}
