@@ -6,7 +6,7 @@ use scumble::evaluate::retrieval::{precision_recall, true_neighbours};
 use scumble::io::{Batch, ReadOptions, read_all};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble::projection::Seed;
-use scumble::release::{Encoding, Release, Releaser};
+use scumble::release::Encoding;
 use scumble::search::{Queries, search};
 use scumble::vectors::{Range, Rows};
 use std::path::Path;
