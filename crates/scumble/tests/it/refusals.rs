@@ -172,7 +172,8 @@ fn a_capped_beta_covers_the_whole_range_in_integers() {
 #[test]
 fn what_takes_too_long_to_check() {
     use MechanismId::*;
-    let large: [(MechanismId, fn(&mut Parameters)); 4] = [
+    type Adjust = fn(&mut Parameters);
+    let large: [(MechanismId, Adjust); 4] = [
         (DpRpGOpt, |p| (p.dim, p.k) = (1 << 32, 1 << 20)),
         (DpRpL, |p| (p.dim, p.k) = (1 << 24, 1 << 9)),
         (DpRpGOptB, |p| (p.dim, p.k, p.unit) = (1 << 15, 1 << 14, Unit::L2)),

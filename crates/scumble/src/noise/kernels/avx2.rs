@@ -46,10 +46,8 @@ impl Classifier {
         for (register, &cut) in all.iter_mut().zip(&cuts.cuts) {
             *register = _mm256_set1_epi16(cut);
         }
-        let reciprocal = match cuts.reciprocal {
-            Some((offset, factor)) => Some([_mm256_set1_epi16(offset), _mm256_set1_epi16(factor as i16)]),
-            None => None,
-        };
+        let reciprocal =
+            cuts.reciprocal.map(|(offset, factor)| [_mm256_set1_epi16(offset), _mm256_set1_epi16(factor as i16)]);
         let ends = match cuts.holds_all {
             true => None,
             false => Some([_mm256_set1_epi16(cuts.ends.0), _mm256_set1_epi16(cuts.ends.1)]),

@@ -100,7 +100,7 @@ impl Cuts {
         let step = i32::from(second) - i32::from(first);
         let offset = i16::try_from(step - 1 - i32::from(first)).ok()?; // the value after the first cut becomes `step`
         let factor = u16::try_from((1 << 16) / step + 1).ok()?;
-        let class = |x: i16| u32::from(x.wrapping_add(offset) as u16) * u32::from(factor) >> 16;
+        let class = |x: i16| (u32::from(x.wrapping_add(offset) as u16) * u32::from(factor)) >> 16;
         let mut values = (self.ends.0..=self.ends.1).zip(&self.classes);
         values.all(|(x, &found)| class(x) == u32::from(found)).then_some((offset, factor))
     }
@@ -117,6 +117,7 @@ macro_rules! kernel {
     ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?)) => {
         $(#[$doc])*
         #[inline]
+        #[allow(clippy::too_many_arguments)] // plain slices and numbers: what a kernel is called with
         pub(super) fn $name(level: Level, $($arg: $type),*) {
             match level {
                 Level::Scalar => scalar::$name($($arg),*),
