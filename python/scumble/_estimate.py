@@ -65,10 +65,10 @@ def squared_norm(r: Release, i: int) -> Estimate:
 
 
 def inner_product_with_query(r: Release, i: int, query: Any) -> Estimate:
-    """``u.v / |u|`` of row `i` of a release of unit ``record`` (privcube, signcap) and `query`, a vector of one's own.
+    """``u.v`` of row `i` and `query`, a vector of one's own: projected and not noised, it stays with its owner.
 
-    For rows of length 1 that is the inner product itself; the length of a row is not in such a release. The query is
-    projected and not noised: it stays with its owner.
+    For releases of unit ``record`` (privcube, signcap) it is ``u.v / |u|``, the same for rows of length 1: the length of
+    a row is not in such a release.
 
     >>> import numpy as np, scumble
     >>> x = np.random.default_rng(0).normal(size=(2, 256)) / 16

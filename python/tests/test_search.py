@@ -91,16 +91,17 @@ def test_estimates_across_releases(rng):
 
 
 def test_estimates_against_an_exact_query(rng):
-    """As above; rows of unit record tell only the direction."""
-    m = mechanism("privcube", dim=256, k=128, epsilon=30.0, range=(-1.0, 1.0), beta=None)
+    """As above, of values and of rows of unit record."""
     x = rng.normal(size=(300, 256))
     x /= np.linalg.norm(x, axis=1)[:, None]
-    queries, r = x + rng.normal(size=x.shape) / 16, m.release(x)
-    estimates = [scumble.inner_product_with_query(r, i, query) for i, query in enumerate(queries)]
-    hits = sum(e.interval[0] <= u @ v <= e.interval[1] for e, u, v in zip(estimates, x, queries))
-    assert hits >= 250
-    with pytest.raises(scumble.NotIdentifiable, match="privcube"):
-        scumble.inner_product_with_query(mechanism().release(rng.random((2, 64))), 0, np.zeros(64))
+    queries = x + rng.normal(size=x.shape) / 16
+    for id, epsilon in (("dp-oporp-staircase", 5.0), ("privcube", 30.0)):
+        r = mechanism(id, dim=256, k=128, epsilon=epsilon, range=(-1.0, 1.0), beta=None).release(x)
+        estimates = [scumble.inner_product_with_query(r, i, query) for i, query in enumerate(queries)]
+        hits = sum(e.interval[0] <= u @ v <= e.interval[1] for e, u, v in zip(estimates, x, queries))
+        assert hits >= 250, (id, hits)
+    with pytest.raises(scumble.NotIdentifiable):
+        scumble.inner_product_with_query(mechanism("dp-signoporp-rr").release(rng.random((2, 64))), 0, np.zeros(64))
     with pytest.raises(scumble.DataError, match="256"):
         scumble.inner_product_with_query(r, 0, np.zeros(255))
 
