@@ -164,7 +164,8 @@ fn inner_product_variance(la: &Law, lb: &Law, x: &[f64], y: &[f64], g: f64) -> f
 }
 
 /// `u.v` of a released row and a query that its owner keeps exact, projected by `ExactQueries`. For unit `record` it is
-/// `u.v / |u|`, for unit rows the same: the norm of a row is not in such a release.
+/// `u.v / |u|`, for unit rows the same: the norm of a row is not in such a release; value and interval then hold for rows
+/// that the projection spreads like a rotation, not for rows with a handful of attributes under OPORP.
 pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate, EstimateError> {
     if query.len() != a.release.k() {
         let (found, k) = (query.len(), a.release.k());
