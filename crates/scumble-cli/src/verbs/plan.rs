@@ -222,7 +222,9 @@ fn reason(request: &Request, plan: &plan::Plan) -> String {
         (None, Unit::Record) => " (only whole-record mechanisms are useful for records)",
         _ => "",
     };
-    format!("the smallest row within 1% of the best recall{limit} {basis}{against}{unit}")
+    let what =
+        if request.bytes.is_some() { "the best recall" } else { "the smallest row within 1% of the best recall" };
+    format!("{what}{limit} {basis}{against}{unit}")
 }
 
 fn alternatives(plan: &plan::Plan, paint: Paint) -> String {

@@ -69,14 +69,14 @@ pub enum PlanError {
     Sample(#[from] DataError),
 }
 
-/// A smaller row is taken when it keeps this share of the best recall.
+/// Where bytes are not limited, a smaller row is taken when it keeps this share of the best recall.
 const AS_GOOD: f64 = 0.99;
 
 /// The best choice by public numbers alone.
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let typical = Typical::from_public(&request.parameters);
     let choices = forecasts(request, &typical)?;
-    Ok(ranked(choices, |choice| score(choice) * reliance(choice)))
+    Ok(ranked(request, choices, |choice| score(choice) * reliance(choice)))
 }
 
 /// The recall that a choice is judged by: between private rows, for records with exact queries (two private records tell
@@ -103,7 +103,7 @@ fn reliance(choice: &Choice) -> f64 {
 pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
     let typical = Typical::from_sample(rows)?;
     let choices = forecasts(request, &typical)?;
-    Ok(ranked(sample::tried(choices, rows)?, score))
+    Ok(ranked(request, sample::tried(choices, rows)?, score))
 }
 
 /// Builds and forecasts every candidate; clips are tried where they can pay.
@@ -153,9 +153,11 @@ fn choice(candidate: &Candidate, typical: &Typical, request: &Request) -> Result
 }
 
 /// The smallest row among those that are as good as the best; then the best of every mechanism and size.
-fn ranked(mut choices: Vec<Choice>, score: impl Fn(&Choice) -> f64) -> Plan {
+fn ranked(request: &Request, mut choices: Vec<Choice>, score: impl Fn(&Choice) -> f64) -> Plan {
     choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
-    let enough = AS_GOOD * score(&choices[0]);
+    // Who says how many bytes there are wants them used.
+    let share = if request.bytes.is_some() { 1.0 } else { AS_GOOD };
+    let enough = share * score(&choices[0]);
     let as_good = choices.iter().take_while(|choice| score(choice) >= enough);
     let best = as_good.min_by_key(|choice| choice.forecast.bytes_per_row).expect("a plan has a choice").clone();
     let mut seen = Vec::new();
