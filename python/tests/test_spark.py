@@ -19,7 +19,7 @@ from conftest import mechanism, run
 from scumble.arrow import release_batches
 
 if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-    pytest.skip("Spark needs Java 17", allow_module_level=True)
+    pytest.skip("LEFT OUT: Spark needs Java 17, such as openjdk-17-jre-headless", allow_module_level=True)
 
 KEY = bytes(range(32))
 ROWS = 3000
