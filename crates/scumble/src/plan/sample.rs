@@ -5,6 +5,7 @@ use crate::error::ParameterError;
 use crate::evaluate::Features;
 use crate::evaluate::retrieval::{precision_recall, true_neighbours};
 use crate::mechanism::Mechanism;
+use crate::noise::NoiseKey;
 use crate::release::{Encoding, Release, ReleaseError, Releaser};
 use crate::search::{ExactQueries, Hit, Queries, search};
 use crate::vectors::Rows;
@@ -93,10 +94,13 @@ impl<'a> Trial<'a> {
 
     fn run(&self, mechanism: &Mechanism, encoding: Encoding, draws: usize) -> Result<Measured, PlanError> {
         let (mut private, mut exact_query) = (0.0, 0.0);
-        for _ in 0..draws {
-            let releaser = Releaser::new(mechanism.clone(), Some(encoding))?;
-            let release = |rows| Release::from_rows(&releaser, rows).map_err(fault);
-            let (database, queries) = (release(self.rows)?, release(self.queries)?);
+        for draw in 0..draws as u8 {
+            // The same sample gives the same plan: nothing of a trial is released, so its noise needs no secret.
+            let release = |key: u8, rows| {
+                let releaser = Releaser::new(mechanism.clone(), Some(encoding))?.keyed(NoiseKey::from_bytes([key; 32]));
+                Release::from_rows(&releaser, rows).map_err(fault)
+            };
+            let (database, queries) = (release(2 * draw, self.rows)?, release(2 * draw + 1, self.queries)?);
             let exact = ExactQueries::project(mechanism, self.queries)?;
             let recall = |queries| -> Result<f64, PlanError> {
                 let found = search(&database, queries, self.top, None)?;
