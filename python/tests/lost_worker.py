@@ -1,11 +1,13 @@
 """A standalone Spark master with two workers on loopback, of which one is killed in the middle of a release.
 
 Usage: lost_worker.py FOLDER. Prints a line of JSON: how many rows came out, and whether rows that two attempts of a task
-produced have equal bytes. A witness behind the release notes every row of every attempt, also of those that die.
+produced have equal bytes. A witness behind the release notes every row of every attempt, also of those that die, and
+stops half-way through a task until a worker was killed: nothing here is a race. Ends by itself after SECONDS.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -13,26 +15,32 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 
 import scumble
 import scumble.spark
 
-ROWS, PARTS, BATCH = 1200, 6, 25
+PARTS, HALF, BATCH = 6, 100, 25
+ROWS = PARTS * 2 * HALF
+SECONDS = 300
 folder = pathlib.Path(sys.argv[1])
 notes = folder / "notes"
 notes.mkdir()
+(folder / "input").mkdir()
+killed = folder / "killed"
 home = os.path.dirname(pyspark.__file__)
 environment = os.environ | {
     "SPARK_HOME": home,
     "SPARK_LOCAL_IP": "127.0.0.1",
     "PYSPARK_PYTHON": sys.executable,
     "SPARK_WORKER_DIR": str(folder / "work"),
+    "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",  # its port is fixed
 }
 os.environ.update(environment)
 
@@ -58,6 +66,22 @@ def stop(process: subprocess.Popen) -> None:
     process.wait()
 
 
+def give_up(*_: object) -> None:
+    raise TimeoutError(f"the job has not ended after {SECONDS} s")
+
+
+def wait_for(what: str, condition, seconds: float = 120):
+    """What `condition` gives as soon as that is true."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds} s in vain for {what}")
+        time.sleep(0.05)
+    return found
+
+
+signal.signal(signal.SIGALRM, give_up)
+signal.alarm(SECONDS)
 port, page = free_port(), free_port()
 daemons = [start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page)]
 
@@ -78,23 +102,31 @@ def worker_of(pid: int) -> subprocess.Popen:
     return workers[pid]
 
 
-def slow(batches):
-    """Gives the killer time to strike while rows are on their way; not before it is there."""
-    for batch in batches:
-        time.sleep(0.2 * (folder / "killer").exists())
-        yield batch
-
-
 def witness(batches):
-    """Notes every row of this attempt as it passes."""
+    """Notes every row of this attempt as it passes. The first tasks end; later ones wait half-way for a worker's death."""
     context = pyspark.TaskContext.get()
     note = notes / f"{context.partitionId()}-{context.taskAttemptId()}-{os.getpid()}"
+    passed = 0
     with open(note, "w") as file:
         for batch in batches:
             for id, sketch in zip(batch.column("id").to_pylist(), batch.column("sketch").to_pylist()):
                 file.write(json.dumps([id, sketch]) + "\n")
             file.flush()
+            passed += batch.num_rows
+            if context.partitionId() >= 2 and passed == HALF:
+                wait_for("a worker's death", killed.exists)
             yield batch
+
+
+def halfway() -> list[pathlib.Path]:
+    """Notes of tasks that have given half of their rows."""
+    return [note for note in notes.iterdir() if int(note.name.split("-")[0]) >= 2 and note.read_bytes().count(b"\n") == HALF]
+
+
+def kill_one() -> None:
+    note = wait_for("a task that is half-way", halfway)[0]
+    stop(worker_of(int(note.name.split("-")[2])))
+    killed.touch()
 
 
 try:
@@ -103,10 +135,7 @@ try:
             start("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", 0, "-c", 1, "-m", "1g",
                   f"spark://127.0.0.1:{port}")
         )
-    deadline = time.monotonic() + 120
-    while alive() < 2:
-        assert time.monotonic() < deadline, "the workers do not come up"
-        time.sleep(0.3)
+    wait_for("two workers", lambda: alive() == 2)
 
     spark = (
         pyspark.sql.SparkSession.builder.master(f"spark://127.0.0.1:{port}")
@@ -117,33 +146,24 @@ try:
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH))
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.network.timeout", "60s")
+        .config("spark.sql.files.openCostInBytes", str(128 << 20))  # one task a file
+        .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
-    x = np.random.default_rng(1).random((ROWS, 16), dtype=np.float32)
-    rows = [(i, row.tolist()) for i, row in enumerate(x)]
-    df = spark.createDataFrame(rows, "id bigint, vector array<float>").repartitionByRange(PARTS, "id")
-    df.write.parquet(str(folder / "input"))
+    for part in range(PARTS):
+        x = np.random.default_rng(part).random((2 * HALF, 16), dtype=np.float32)
+        ids = np.arange(part * 2 * HALF, (part + 1) * 2 * HALF)
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), 16)
+        pq.write_table(pa.table({"id": ids, "vector": vectors}), folder / "input" / f"{part}.parquet")
     df = spark.read.parquet(str(folder / "input"))
-    spark.conf.set("spark.sql.files.openCostInBytes", str(128 << 20))  # one task a file
     mechanism = scumble.Mechanism("dp-oporp-staircase", dim=16, k=8, epsilon=2.0, range=(0.0, 1.0), seed=bytes(32))
-    released = scumble.spark.release(df.mapInArrow(slow, df.schema), mechanism=mechanism)
-
-    def kill_one() -> None:
-        """The worker of a task that has given some of its rows and not yet all, once other tasks are done."""
-        while True:
-            time.sleep(0.05)
-            lines = {note: note.read_bytes().count(b"\n") for note in notes.iterdir()}
-            halfway = [note for note, count in lines.items() if BATCH <= count <= ROWS // PARTS // 2]
-            if len(lines) >= 3 and halfway:
-                return stop(worker_of(int(halfway[0].name.split("-")[2])))
-
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    (folder / "killer").touch()
+    released = scumble.spark.release(df, mechanism=mechanism)
     out = str(folder / "out")
-    released.mapInArrow(witness, released.schema).write.parquet(out)
-    killer.join()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        killing = pool.submit(kill_one)
+        released.mapInArrow(witness, released.schema).write.parquet(out)
+        killing.result()
     scumble.spark.certify(spark, out, mechanism=mechanism, rows=ROWS)
     r = scumble.load(out)
     seen: dict[int, list] = {}
@@ -155,17 +175,20 @@ try:
                 continue  # the line on which the worker died
             seen.setdefault(id, []).append(sketch)
     twice = {id: sketches for id, sketches in seen.items() if len(sketches) > 1}
-    left = alive()
     report = {
         "asked": ROWS,
         "rows": len(r),
         "different_ids": len(set(r.ids.tolist())),
         "rows_seen_twice": len(twice),
         "rows_that_differ": sum(any(s != sketches[0] for s in sketches) for sketches in twice.values()),
-        "workers_left": left,
+        "workers_left": alive(),
     }
     spark.stop()
     print(json.dumps(report), flush=True)
+except BaseException:
+    for log in sorted(folder.rglob("daemons.log")) + sorted(folder.rglob("work/*/*/stderr")):
+        print(f"== end of {log.relative_to(folder)}", log.read_text(errors="replace")[-3000:], sep="\n", file=sys.stderr)
+    raise
 finally:
     for process in daemons:
         stop(process)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
 import numpy as np
 import pyarrow as pa
+import pyspark
 import pytest
 
 import scumble
@@ -23,6 +26,7 @@ if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
 
 KEY = bytes(range(32))
 ROWS = 3000
+WORK = pathlib.Path(pyspark.__file__).with_name("work")  # where a local cluster keeps its executors' logs
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,21 @@ def table(tmp_path_factory):
     for part in range(4):
         pq.write_table(table.slice(part * ROWS // 4, ROWS // 4), folder / f"{part}.parquet")
     return table, str(folder)
+
+
+@pytest.fixture(autouse=True)
+def ends():
+    """A test that hangs fails, with the end of its executors' logs."""
+
+    def give_up(*_):
+        logs = sorted(WORK.glob("*/*/stderr"), key=os.path.getmtime)[-2:]
+        tails = [f"== end of {log}\n{log.read_text(errors='replace')[-3000:]}" for log in logs]
+        pytest.fail("not done after 400 s\n" + "\n".join(tails))
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(400)
+    yield
+    signal.alarm(0)
 
 
 @pytest.fixture
@@ -174,9 +193,19 @@ def test_output_that_exists_is_refused(df, tmp_path):
 def test_a_lost_worker(tmp_path):
     """In a process of its own: this one has its Spark already."""
     script = pathlib.Path(__file__).with_name("lost_worker.py")
-    done = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True, timeout=400)
-    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    report = json.loads(done.stdout.splitlines()[-1])
+    log = tmp_path / "driver.log"
+    with open(log, "w") as file:
+        job = subprocess.Popen(
+            [sys.executable, script, tmp_path], stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
+        )
+    try:
+        output, _ = job.communicate(timeout=360)  # it gives up by itself before
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(job.pid, signal.SIGKILL)  # and its JVM
+        print(log.read_text()[-8000:])  # pytest shows it if the test fails
+    assert job.returncode == 0
+    report = json.loads(output.splitlines()[-1])
     assert report["rows"] == report["different_ids"] == report["asked"]
     assert report["rows_seen_twice"] > 0 and report["rows_that_differ"] == 0
     assert report["workers_left"] == 1
