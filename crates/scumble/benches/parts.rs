@@ -47,7 +47,7 @@ fn project(bencher: Bencher, kind: &str) {
     let kind: ProjectionKind = kind.parse().unwrap();
     let projection = Projection::new(kind, Seed([1; 32]), DIM, 512).unwrap();
     let grid = Grid::new(Range::new(0.0, 255.0).unwrap(), 0).unwrap();
-    let (data, mut out) = (pixels(), vec![0; ROWS * 512]);
+    let (data, mut out) = (pixels(), vec![0i64; ROWS * 512]);
     let rows = Rows::dense(Scalars::U8(&data), DIM);
     bencher.counter(ItemsCount::new(ROWS)).bench_local(|| {
         projection.apply_rows(rows, &grid, &mut out).unwrap();

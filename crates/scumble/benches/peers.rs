@@ -10,7 +10,7 @@ use scumble::noise::{
     BlockFlips, BlockSymbols, FlipTable, Laplace, Noise, RoundedGaussian, SecretRng, Staircase, SymbolTable,
     staircase_weights,
 };
-use scumble::projection::{Projection, ProjectionKind, Seed};
+use scumble::projection::{Projection, ProjectionKind, Seed, Sum};
 use scumble::release::{Release, Releaser};
 use scumble::search::{Metric, Queries, search};
 use scumble::vectors::{Grid, Range, Rows, Scalars};
@@ -165,15 +165,28 @@ fn project(arguments: &Arguments) {
     let projection = Projection::new(kind, Seed([1; 32]), rows.dim(), k).unwrap();
     let range = Range::new(arguments.number("lo", 0.0), arguments.number("hi", 255.0)).unwrap();
     let grid = Grid::new(range, arguments.number("exponent", 0)).unwrap();
-    let mut out = vec![0i64; rows.len() * k];
-    arguments.time(|| {
-        projection.apply_rows(rows, &grid, &mut out).unwrap();
-        black_box(&out);
-    });
-    if arguments.text("out").is_some() {
-        arguments.write(&out.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>());
+    if projection.bound(grid.largest()) <= i128::from(i32::MAX) {
+        project_as::<i32>(arguments, &projection, &grid, rows);
+    } else {
+        project_as::<i64>(arguments, &projection, &grid, rows);
     }
     write_projection(arguments, &projection);
+}
+
+fn project_as<S: Sum + Default + Into<i64>>(
+    arguments: &Arguments,
+    projection: &Projection,
+    grid: &Grid,
+    rows: Rows<'_>,
+) {
+    let mut out = vec![S::default(); rows.len() * projection.k()];
+    arguments.time(|| {
+        projection.apply_rows(rows, grid, &mut out).unwrap();
+        black_box(&mut out);
+    });
+    if arguments.text("out").is_some() {
+        arguments.write(&out.iter().flat_map(|&x| x.into().to_le_bytes()).collect::<Vec<u8>>());
+    }
 }
 
 /// Samples into a buffer that stays in the cache.

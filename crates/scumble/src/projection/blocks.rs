@@ -5,6 +5,7 @@
 
 use super::dense_blocks::{Cells, Sums, Widths};
 use super::kernels::{self, LANES, Quantiser};
+use super::oporp::Sum;
 use super::{Projection, ProjectionKind};
 use crate::error::DataError;
 use crate::simd::{self, Aligned, Level};
@@ -24,7 +25,7 @@ pub(crate) enum Sketches {
 
 impl Sketches {
     /// The first rows of the block one after the other, `k` values each.
-    pub(crate) fn rows(&self, k: usize, out: &mut [i64]) {
+    pub(crate) fn rows<S: Sum>(&self, k: usize, out: &mut [S]) {
         match self {
             Self::I16(x) => rows_of(x, k, out),
             Self::I32(x) => rows_of(x, k, out),
@@ -33,12 +34,12 @@ impl Sketches {
     }
 }
 
-fn rows_of<T: Copy + Into<i64>>(x: &[T], k: usize, out: &mut [i64]) {
+fn rows_of<T: Copy + Into<i64>, S: Sum>(x: &[T], k: usize, out: &mut [S]) {
     const OUTPUTS: usize = 8; // a cache line of every row at a time
     for (tile, x) in x.chunks(OUTPUTS * LANES).enumerate() {
         for (r, row) in out.chunks_exact_mut(k).enumerate() {
             for (to, lanes) in row[tile * OUTPUTS..].iter_mut().zip(x.chunks_exact(LANES)) {
-                *to = lanes[r].into();
+                *to = S::of(lanes[r].into());
             }
         }
     }
@@ -128,6 +129,7 @@ impl BlockProjector {
         out: &mut Sketches,
     ) -> Result<(), DataError> {
         assert!(rows.len() <= LANES && rows.dim() == self.projection.dim(), "a block of rows of p attributes");
+        touch(rows);
         if let Some(widths) = self.dense {
             return self.project_dense(widths, rows, first_row, room, out);
         }
@@ -294,14 +296,40 @@ impl BlockProjector {
     }
 }
 
+/// Reads the block once from end to end: the kernels that follow jump from row to row, which no prefetcher foresees.
+fn touch(rows: Rows<'_>) {
+    let Layout::Dense { values, row_stride, column_stride: 1 } = rows.layout() else { return };
+    let len = (rows.len().saturating_sub(1) * row_stride + rows.dim()).min(values.len());
+    macro_rules! each_line {
+        ($v:ident) => {{
+            let step = 64 / size_of_val(&$v[0]);
+            $v[..len].iter().step_by(step).for_each(|value| {
+                std::hint::black_box(*value);
+            });
+        }};
+    }
+    match values {
+        _ if len == 0 || row_stride > 2 * rows.dim() => {}
+        Scalars::U8(v) => each_line!(v),
+        Scalars::I8(v) => each_line!(v),
+        Scalars::I16(v) => each_line!(v),
+        Scalars::F16(v) => each_line!(v),
+        Scalars::F32(v) => each_line!(v),
+        Scalars::I32(v) => each_line!(v),
+        Scalars::F64(v) => each_line!(v),
+        Scalars::I64(v) => each_line!(v),
+    }
+}
+
 /// All rows projected, row by row; what a user of the projection alone calls.
 impl Projection {
-    /// `x_ij = sum_a W_aj q_ia` for every row i, exactly, on all cores.
+    /// `x_ij = sum_a W_aj q_ia` for every row i, exactly, on all cores, as 32-bit or 64-bit integers.
     ///
     /// # Panics
-    /// If `out` does not hold `rows.len() * k` values, or a sum could leave 63 bits.
-    pub fn apply_rows(&self, rows: Rows<'_>, grid: &Grid, out: &mut [i64]) -> Result<(), DataError> {
+    /// If `out` does not hold `rows.len() * k` values, or a sum could leave its type.
+    pub fn apply_rows<S: Sum>(&self, rows: Rows<'_>, grid: &Grid, out: &mut [S]) -> Result<(), DataError> {
         let k = self.k();
+        assert!(self.bound(grid.largest()) <= i128::from(S::MOST), "a projected value could leave its type");
         assert_eq!(out.len(), rows.len() * k, "one value an output");
         let projector = BlockProjector::new(self, grid).filter(|projector| projector.takes(rows));
         out.par_chunks_mut(LANES * k).enumerate().try_for_each_init(
@@ -315,8 +343,10 @@ impl Projection {
                         sketches.rows(k, out);
                     }
                     _ => {
+                        let mut x = vec![0; k];
                         for (i, out) in out.chunks_exact_mut(k).enumerate() {
-                            self.apply(block.quantise(i, grid, start as u64, &mut room.row)?, out);
+                            self.apply(block.quantise(i, grid, start as u64, &mut room.row)?, &mut x);
+                            out.iter_mut().zip(&x).for_each(|(to, &x)| *to = S::of(x));
                         }
                     }
                 }
@@ -487,9 +517,14 @@ mod tests {
         for (kind, exponent) in [("oporp:2", 0), ("rademacher", -4), ("gaussian", 0), ("gaussian", -20)] {
             let projection = Projection::new(kind.parse().unwrap(), Seed([3; 32]), dim, 22).unwrap();
             let grid = Grid::new(Range::new(0.0, 255.0).unwrap(), exponent).unwrap();
-            let mut out = vec![0; n * 22];
+            let mut out = vec![0i64; n * 22];
             projection.apply_rows(rows, &grid, &mut out).unwrap();
             assert_eq!(out, plain(&projection, &grid, rows).concat(), "{kind}");
+            if projection.bound(grid.largest()) < 1 << 31 {
+                let mut narrow = vec![0i32; n * 22];
+                projection.apply_rows(rows, &grid, &mut narrow).unwrap();
+                assert!(narrow.iter().map(|&x| i64::from(x)).eq(out));
+            }
         }
     }
 

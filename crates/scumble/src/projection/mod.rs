@@ -22,4 +22,5 @@ pub(crate) use blocks::{BlockProjector, Room, Sketches};
 pub(crate) use kernels::LANES;
 pub use kind::ProjectionKind;
 pub use matrix::Projection;
+pub use oporp::Sum;
 pub use seed::Seed;

@@ -245,9 +245,9 @@ impl Oporp {
         let t = self.repeats();
         if let (PrivateRow::Sparse { index, value, .. }, 1) = (row, t) {
             for (&i, &q) in index.iter().zip(value) {
-                let (entry, q): (u32, _) = (table[i as usize].into(), i64::from(q));
-                let minus = i64::from(entry & 1) - 1; // all ones for minus: (q ^ -1) + 1 = -q
-                out[(entry >> 1) as usize] += S::of((q ^ minus) - minus);
+                let entry: u32 = table[i as usize].into();
+                let minus = (entry & 1) as i32 - 1; // all ones for minus: (q ^ -1) + 1 = -q
+                out[(entry >> 1) as usize] += S::of_i32((q ^ minus).wrapping_sub(minus));
             }
             return;
         }
@@ -261,23 +261,43 @@ impl Oporp {
     }
 }
 
-/// What bins are added up in.
-pub(super) trait Sum: Copy + AddAssign {
+/// Integers that projected values are added up in.
+pub trait Sum: Copy + AddAssign + Send {
+    /// The largest of them.
+    const MOST: i64;
+
     /// A value that is known to fit.
     fn of(q: i64) -> Self;
+
+    /// The same.
+    fn of_i32(q: i32) -> Self;
 }
 
 impl Sum for i64 {
+    const MOST: i64 = i64::MAX;
+
     #[inline]
     fn of(q: i64) -> Self {
         q
     }
+
+    #[inline]
+    fn of_i32(q: i32) -> Self {
+        q.into()
+    }
 }
 
 impl Sum for i32 {
+    const MOST: i64 = i32::MAX as i64;
+
     #[inline]
     fn of(q: i64) -> Self {
         q as Self
+    }
+
+    #[inline]
+    fn of_i32(q: i32) -> Self {
+        q
     }
 }
 

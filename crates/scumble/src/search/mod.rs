@@ -130,6 +130,9 @@ pub fn search(
 /// Rows that a task scans between two looks at the others: a multiple of [`ROWS`].
 const TASK_ROWS: usize = 1 << 13;
 
+/// Rows whose distances are computed before they are looked at.
+const PLAIN_ROWS: usize = 512;
+
 /// All queries meet a block of rows while it is in the cache.
 fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<Hit>> {
     let Some(width) = queries.first().map(|query| query.len()) else { return Vec::new() };
@@ -162,11 +165,19 @@ fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<
                 }
             }
         }
-        let mut out = vec![0; rest.len() / width];
-        for (query, nearest) in queries.iter().zip(&mut nearest) {
-            kernels::plain_distances(level, rest, query, &mut out);
-            for (row, &distance) in (first + whole..).zip(&out) {
-                nearest.offer(row as u32, distance);
+        let mut out = [0; PLAIN_ROWS];
+        for (part, rest) in rest.chunks(PLAIN_ROWS * width).enumerate() {
+            let first = first + whole + part * PLAIN_ROWS;
+            for (query, nearest) in queries.iter().zip(&mut nearest) {
+                let out = &mut out[..rest.len() / width];
+                kernels::plain_distances(level, rest, query, out);
+                let mut limit = nearest.limit();
+                for (row, &distance) in (first..).zip(&*out) {
+                    if distance < limit {
+                        nearest.offer(row as u32, distance);
+                        limit = nearest.limit();
+                    }
+                }
             }
         }
         nearest

@@ -249,7 +249,41 @@ pub(super) fn untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [
 
 #[target_feature(enable = "avx2")]
 pub(super) fn transpose_i32(from: &[i32], stride: usize, rows: usize, columns: usize, to: &mut [i32]) {
-    scalar::transpose_i32(from, stride, rows, columns, to);
+    if rows != LANES {
+        return scalar::transpose_i32(from, stride, rows, columns, to);
+    }
+    let whole = columns / 8 * 8;
+    for c in (0..whole).step_by(8) {
+        for r in (0..LANES).step_by(8) {
+            // Register i holds 4 columns of rows i and i + 4: two stages turn them within each half.
+            for c in [c, c + 4] {
+                let row = |i: usize| from[(r + i) * stride + c..][..4].as_array().expect("4 values");
+                let mut v = [_mm256_setzero_si256(); 4];
+                for (i, v) in v.iter_mut().enumerate() {
+                    *v = two_rows_i32(row(i), row(i + 4));
+                }
+                let v = stage!(v, 4, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
+                let v = stage!(v, 4, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
+                for (j, v) in v.into_iter().enumerate() {
+                    store(&mut to[(c + j) * LANES + r..], v);
+                }
+            }
+        }
+    }
+    if whole < columns {
+        scalar::transpose_i32(&from[whole..], stride, rows, columns - whole, &mut to[whole * LANES..]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn two_rows_i32(first: &[i32; 4], second: &[i32; 4]) -> __m256i {
+    // SAFETY: both are readable for 16 bytes, at any alignment.
+    unsafe {
+        let first = _mm_loadu_si128(first.as_ptr().cast());
+        let second = _mm_loadu_si128(second.as_ptr().cast());
+        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(first), second)
+    }
 }
 
 #[target_feature(enable = "avx2")]

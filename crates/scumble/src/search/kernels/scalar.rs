@@ -32,11 +32,37 @@ pub(super) fn distances(
 
 #[inline(always)]
 pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
+    // The usual lengths as constants: their loops are unrolled.
+    match query.len() {
+        32 => whole_words::<4>(rows, query, out),
+        64 => whole_words::<8>(rows, query, out),
+        128 => whole_words::<16>(rows, query, out),
+        _ => any_bytes(rows, query, out),
+    }
+}
+
+fn word(bytes: &[u8; 8]) -> u64 {
+    u64::from_ne_bytes(*bytes)
+}
+
+#[inline(always)]
+fn whole_words<const WORDS: usize>(rows: &[u8], query: &[u8], out: &mut [u32]) {
+    let query: [u64; WORDS] = std::array::from_fn(|i| word(&query.as_chunks().0[i]));
+    for (row, out) in rows.as_chunks::<8>().0.as_chunks::<WORDS>().0.iter().zip(out) {
+        let mut sums = [0; 4];
+        for i in 0..WORDS {
+            sums[i % 4] += (word(&row[i]) ^ query[i]).count_ones();
+        }
+        *out = sums.iter().sum();
+    }
+}
+
+#[inline(always)]
+fn any_bytes(rows: &[u8], query: &[u8], out: &mut [u32]) {
     let (words, rest) = query.as_chunks::<8>();
     for (row, out) in rows.chunks_exact(query.len()).zip(out) {
         let (row_words, row_rest) = row.as_chunks::<8>();
-        let word = |(a, b): (&[u8; 8], &[u8; 8])| (u64::from_ne_bytes(*a) ^ u64::from_ne_bytes(*b)).count_ones();
-        let sum: u32 = row_words.iter().zip(words).map(word).sum();
+        let sum: u32 = row_words.iter().zip(words).map(|(a, b)| (word(a) ^ word(b)).count_ones()).sum();
         *out = sum + row_rest.iter().zip(rest).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
     }
 }
