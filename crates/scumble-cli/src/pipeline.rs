@@ -4,13 +4,14 @@ use crate::exit::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
 use scumble::io::{Batch, Column, IdCheck, ReleaseWriter, ReleasedBlock, Source};
 use scumble::privacy::{Ledger, Reservation};
-use scumble::release::{Certificate, Fingerprint, ReleaseError, Releaser, SigningKey};
+use scumble::release::{Certificate, Fingerprint, ReleaseError, Releaser, SigningKey, Worker};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// About this many bytes of input or output make a batch.
-const BATCH_BYTES: usize = 4 << 20;
+/// About this many bytes of input or output make a batch: they stay near the core that has read them.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// Released rows on their way to the writer.
 struct Block {
@@ -75,80 +76,121 @@ pub fn release(
     Ok(certificate)
 }
 
+/// Where the block of a batch is waited for.
+type Turn = Receiver<Result<Block, Failure>>;
+
+/// The input, for one worker at a time.
+struct Feed<'a> {
+    input: &'a Path,
+    source: Box<dyn Source>,
+    rows: usize,
+    check: IdCheck,
+    ended: bool,
+}
+
+impl Feed<'_> {
+    /// The next batch, until the input ends or fails.
+    fn next(&mut self) -> Option<Result<Batch, Failure>> {
+        if self.ended {
+            return None;
+        }
+        let batch = self.read().transpose();
+        self.ended = !matches!(batch, Some(Ok(_)));
+        batch
+    }
+
+    fn read(&mut self) -> Result<Option<Batch>, Failure> {
+        let batch = self.source.next_batch(self.rows)?;
+        if let Some((batch, ids)) = batch.as_ref().and_then(|batch| Some((batch, batch.ids()?))) {
+            self.check.add(self.input, ids, batch.first_row())?;
+        }
+        Ok(batch)
+    }
+}
+
 /// Gives the writer back unfinished: on a failure it is dropped, and with it everything that was written.
+///
+/// Each worker reads a batch and releases it itself, while it is in its core's cache.
 fn stream(
     input: &Path,
-    mut source: Box<dyn Source>,
+    source: Box<dyn Source>,
     releaser: &Releaser,
     mut writer: ReleaseWriter,
     with_labels: bool,
     expected: Option<Vec<Fingerprint>>,
 ) -> Result<ReleaseWriter, Failure> {
-    let rows = batch_rows(source.as_ref(), releaser);
+    let (workers, expected) = (rayon::current_num_threads(), expected.as_deref());
     let progress = progress(source.rows_hint());
-    let (batches, incoming) = sync_channel(1);
-    let (blocks, outgoing) = sync_channel::<Block>(1);
-    let (read, released, written) = thread::scope(|scope| {
-        let reader = scope.spawn(move || read(input, source.as_mut(), rows, &batches));
-        let writer = scope.spawn(move || -> Result<ReleaseWriter, Failure> {
-            for Block { rows, bytes, ids, labels } in outgoing {
-                writer.write(ReleasedBlock { rows, bytes: &bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
-            }
-            Ok(writer)
-        });
-        let released = transform(input, incoming, releaser, with_labels, expected.as_deref(), blocks, &progress);
-        (joined(reader), released, joined(writer))
+    let rows = batch_rows(source.as_ref(), releaser);
+    let feed = Mutex::new(Feed { input, source, rows, check: IdCheck::new(), ended: false });
+    let (turns, outgoing) = sync_channel::<Turn>(2 * workers);
+    let work = |turns: SyncSender<Turn>| {
+        let mut worker = releaser.worker();
+        loop {
+            let (done, turn) = sync_channel(1);
+            let batch = {
+                let Ok(mut feed) = feed.lock() else { break }; // another worker has panicked
+                let Some(batch) = feed.next() else { break };
+                if turns.send(turn).is_err() {
+                    break; // writing has failed and says why
+                }
+                batch
+            };
+            let block = batch.and_then(|batch| {
+                let worker = worker.as_mut().map_err(|error| Failure::error(error.to_string()))?;
+                transform(input, batch, releaser, worker, with_labels, expected)
+            });
+            progress.inc(block.as_ref().map_or(0, |block| block.rows as u64));
+            let _ = done.send(block); // nobody waits after an earlier failure
+        }
+    };
+    let written = thread::scope(|scope| {
+        for _ in 0..workers {
+            let turns = turns.clone();
+            scope.spawn(move || work(turns));
+        }
+        drop(turns);
+        write(&mut writer, outgoing)
     });
     progress.finish_and_clear();
-    read?;
-    released?;
-    written
-}
-
-/// Reads batches until the input or the demand for them ends.
-fn read(input: &Path, source: &mut dyn Source, rows: usize, batches: &SyncSender<Batch>) -> Result<(), Failure> {
-    let mut check = IdCheck::new();
-    while let Some(batch) = source.next_batch(rows)? {
-        if let Some(ids) = batch.ids() {
-            check.add(input, ids, batch.first_row())?;
-        }
-        if batches.send(batch).is_err() {
-            break; // a later stage has failed and says why
-        }
+    written?;
+    if expected.is_some_and(|paid| paid.len() as u64 != writer.hashes().rows) {
+        return Err(Failure::error(changed(input)));
     }
-    Ok(())
+    Ok(writer)
 }
 
-/// The wall: private batches in, released blocks out, on all cores.
+/// The wall: a private batch in, a released block out.
 fn transform(
     input: &Path,
-    batches: Receiver<Batch>,
+    batch: Batch,
     releaser: &Releaser,
+    worker: &mut Worker<'_>,
     with_labels: bool,
-    mut expected: Option<&[Fingerprint]>,
-    blocks: SyncSender<Block>,
-    progress: &ProgressBar,
-) -> Result<(), Failure> {
-    for batch in batches {
-        let (rows, mut bytes) = (batch.rows().len(), Vec::new());
-        let first = batch.first_row();
-        if let Some(paid) = expected {
-            let found = batch_fingerprints(input, &batch, releaser)?;
-            let rest = paid.strip_prefix(found.as_slice());
-            expected = Some(rest.ok_or_else(|| Failure::error(changed(input)))?);
+    expected: Option<&[Fingerprint]>,
+) -> Result<Block, Failure> {
+    let (first, rows) = (batch.first_row(), batch.rows().len());
+    if let Some(paid) = expected {
+        let found = batch_fingerprints(input, &batch, releaser)?;
+        let paid = paid.get(first as usize..).and_then(|paid| paid.get(..rows));
+        if paid != Some(&found) {
+            return Err(Failure::error(changed(input)));
         }
-        let id = row_id(input, &batch, releaser)?;
-        releaser.release(batch.rows(), first, id, &mut bytes).map_err(|error| fault(input, &error))?;
-        let labels = batch.labels().filter(|_| with_labels).cloned();
-        if blocks.send(Block { rows, bytes, ids: batch.ids().cloned(), labels }).is_err() {
-            break; // the writer has failed and says why
-        }
-        progress.inc(rows as u64);
     }
-    match expected {
-        Some([_, ..]) => Err(Failure::error(changed(input))),
-        _ => Ok(()),
+    let (id, mut bytes) = (row_id(input, &batch, releaser)?, Vec::new());
+    worker.release(batch.rows(), first, id, &mut bytes).map_err(|error| fault(input, &error))?;
+    let labels = batch.labels().filter(|_| with_labels).cloned();
+    Ok(Block { rows, bytes, ids: batch.ids().cloned(), labels })
+}
+
+/// Writes blocks in the order of their turns, up to the first that has failed.
+fn write(writer: &mut ReleaseWriter, turns: Receiver<Turn>) -> Result<(), Failure> {
+    for turn in turns {
+        let Ok(block) = turn.recv() else { break }; // its thread has panicked
+        let Block { rows, bytes, ids, labels } = block?;
+        writer.write(ReleasedBlock { rows, bytes: &bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
     }
+    Ok(())
 }
 
 /// What a sticky release would show, without showing it.
@@ -201,10 +243,6 @@ fn fault(input: &Path, error: &ReleaseError) -> Failure {
         ReleaseError::Data(error) => Failure::error(format!("{}: {error}", input.display())),
         ReleaseError::NoEntropy(error) => Failure::error(error.to_string()),
     }
-}
-
-fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// A bar on a terminal, nothing elsewhere.

@@ -7,6 +7,7 @@ mod markers;
 mod mechanisms;
 mod memory;
 mod signatures;
+mod simd;
 mod snapshots;
 mod sticky;
 mod support;

@@ -1,13 +1,13 @@
 //! Numeric arrays in a file: what `.npy` and IDX have in common once their headers are read.
 //!
-//! C order in a plain file is mapped batch by batch, without a copy where type and alignment allow. Fortran order is
+//! C order in a plain file is read batch by batch into buffers that are used again. Fortran order is
 //! read in blocks of columns' pieces. Anything inside gzip is a stream.
 
 use super::Source;
 use super::batch::{Batch, Layout, Values};
 use super::column::Column;
 use super::error::{ReadError, ReadErrorKind};
-use super::input::{self, Stream};
+use super::input::{self, Pool, Stream};
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::ArrowNativeType;
 use half::f16;
@@ -202,7 +202,7 @@ impl Array {
                 if self.fortran && rows > 1 && width > 1 {
                     State::Columns { file, offset, block: None }
                 } else {
-                    State::Mapped { file, offset }
+                    State::Plain { file, pool: Pool::default() }
                 }
             }
             Body::Gzip(stream) if self.fortran && rows > 1 && width > 1 => {
@@ -261,7 +261,7 @@ struct Shape {
 }
 
 enum State {
-    Mapped { file: File, offset: u64 },
+    Plain { file: File, pool: Pool }, // stands at the next row
     Columns { file: File, offset: u64, block: Option<Block> },
     Whole(Block),
     Stream(Stream),
@@ -335,9 +335,12 @@ impl Source for ArraySource {
         let len = input::batch_rows(max_rows, row_bytes).min(usize::try_from(left).unwrap_or(usize::MAX));
         let fault = |e: &io::Error| ReadError::io(path, e).at_row(first);
         let batch = match state {
-            State::Mapped { file, offset } => {
-                let bytes = input::map(file, *offset + first * row_bytes as u64, len * row_bytes);
-                Batch::dense(first, shape.dim, shape.decode(bytes.map_err(|e| fault(&e))?))
+            State::Plain { file, pool } => {
+                let bytes = pool.read(&*file, len * row_bytes).map_err(|e| match e.kind() {
+                    io::ErrorKind::UnexpectedEof => ReadError::new(path, ReadErrorKind::Changed).at_row(first),
+                    _ => fault(&e),
+                })?;
+                Batch::dense(first, shape.dim, shape.decode(bytes))
             }
             State::Stream(stream) => {
                 let mut bytes = Vec::with_capacity((len * row_bytes).min(input::BATCH_BYTES));

@@ -1,4 +1,4 @@
-//! A block of private rows as it came from a file: mapped, decoded in place, or parsed.
+//! A block of private rows as it came from a file: decoded in place, or parsed.
 
 use super::column::Column;
 use crate::vectors::{Rows, Scalars};
@@ -8,7 +8,7 @@ use std::fmt;
 
 macro_rules! values {
     ($($kind:ident($type:ty)),*) => {
-        /// Scalars that are owned, shared with Arrow, or mapped from a file: one type for all three.
+        /// Scalars that are owned, shared with Arrow, or in a reader's buffer: one type for all three.
         #[derive(Clone)]
         pub(super) enum Values { $($kind(ScalarBuffer<$type>)),* }
 

@@ -1,15 +1,15 @@
-//! Opening a file: plain, mapped, or through gzip.
+//! Opening a file, plain or through gzip, and reading it into buffers that are used again.
 
 use super::error::{ReadError, ReadErrorKind};
+use crate::simd::Aligned;
 use arrow::buffer::Buffer;
+use bytes::Bytes;
 use flate2::bufread::GzDecoder;
-use memmap2::MmapOptions;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A forward-only stream of a file's contents.
 pub(super) type Stream = Box<dyn Read + Send>;
@@ -45,18 +45,40 @@ pub(super) fn open_stream(path: &Path) -> Result<Stream, ReadError> {
     Ok(if is_gz(path) { Box::new(Gzip::new(file)) } else { Box::new(file) })
 }
 
-/// `len` bytes of the file from `offset` on, mapped. Dropping the last clone unmaps them.
-#[allow(unsafe_code)]
-pub(super) fn map(file: &File, offset: u64, len: usize) -> io::Result<Buffer> {
-    // SAFETY: the mapping is read-only and lives as long as the buffer (the Arc). Another process may still change the
-    // file: then rows hold other numbers, all bit patterns of which are valid, and each is read once; if it truncates
-    // the file the process is killed by SIGBUS, and leaves no output behind (see `atomic`).
-    let map = unsafe { MmapOptions::new().offset(offset).len(len).map(file)? };
-    #[cfg(unix)]
-    let _ = map.advise(memmap2::Advice::WillNeed); // a hint: reading works without it
-    let start = NonNull::new(map.as_ptr().cast_mut()).ok_or_else(|| io::Error::other("empty mapping"))?;
-    // SAFETY: `start` and `len` are those of the mapping, which the Arc keeps alive and nobody writes to.
-    Ok(unsafe { Buffer::from_custom_allocation(start, len, Arc::new(map)) })
+/// Buffers that batches are read into, used again when their batch is done: fresh pages cost more than the reading
+/// itself, and a buffer that was just filled is still in the cache when its rows are taken.
+#[derive(Clone, Default)]
+pub(super) struct Pool(Arc<Mutex<Vec<Aligned<u8>>>>);
+
+/// A buffer on loan.
+struct Lent {
+    bytes: Aligned<u8>,
+    home: Pool,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Ok(mut free) = self.home.0.lock() {
+            free.push(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+impl Pool {
+    /// The next `len` bytes of a stream. Dropping the last clone gives the buffer back.
+    pub(super) fn read(&self, mut stream: impl Read, len: usize) -> io::Result<Buffer> {
+        let free = self.0.lock().ok().and_then(|mut free| free.pop());
+        let mut lent = Lent { bytes: free.unwrap_or_default(), home: self.clone() };
+        lent.bytes.resize(len);
+        stream.read_exact(&mut lent.bytes)?;
+        Ok(Bytes::from_owner(lent).into())
+    }
 }
 
 /// All members of a gzip file. Faults come out as [`ReadErrorKind`] inside an [`io::Error`], so that a stream that ends

@@ -8,8 +8,7 @@
 //! | LIBSVM | `.svm`, `.libsvm`, `.gz` of them | sparse rows with labels |
 //! | IDX | `.idx`, `*-idx3-ubyte`, `.gz` of them | first axis rows, the rest flattened |
 //!
-//! Plain `.npy` and IDX files are mapped, so another process must not change them meanwhile. Where [`ReadOptions`] name
-//! no id or label, columns called `id` and `label` are taken if they are there.
+//! Where [`ReadOptions`] name no id or label, columns called `id` and `label` are taken if they are there.
 
 mod array;
 pub(crate) mod atomic;

@@ -15,30 +15,31 @@ const OUTPUTS: usize = BLOCK / (2 * LANES);
 
 /// Values of 16 or 32 bits; what 16 do not hold is cut off there, and lies outside all classes.
 pub trait Value: Copy + Into<i64> {
-    /// The value, or the nearest of 16 bits.
-    fn narrow(self) -> i16;
+    /// The values, or the nearest of 16 bits: themselves, or in `room`.
+    fn narrow<'a>(values: &'a [Self], room: &'a mut [i16]) -> &'a [i16];
 }
 
 impl Value for i16 {
     #[inline]
-    fn narrow(self) -> i16 {
-        self
+    fn narrow<'a>(values: &'a [Self], _: &'a mut [i16]) -> &'a [i16] {
+        values
     }
 }
 
 impl Value for i32 {
     #[inline]
-    fn narrow(self) -> i16 {
-        self.clamp(i16::MIN.into(), i16::MAX.into()) as i16
+    fn narrow<'a>(values: &'a [Self], room: &'a mut [i16]) -> &'a [i16] {
+        let nearest = |x: i32| x.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
+        room.iter_mut().zip(values).for_each(|(narrow, &x)| *narrow = nearest(x));
+        &room[..values.len()]
     }
 }
 
 /// Calls `draw(values, their narrow forms, number of the first)` for as many values at a time as a refill serves.
 fn in_chunks<V: Value>(x: &[V], mut draw: impl FnMut(&[V], &[i16], usize)) {
-    let mut narrow = [0; OUTPUTS * LANES];
+    let mut room = [0; OUTPUTS * LANES];
     for (chunk, x) in x.chunks(OUTPUTS * LANES).enumerate() {
-        narrow.iter_mut().zip(x).for_each(|(narrow, x)| *narrow = x.narrow());
-        draw(x, &narrow[..x.len()], chunk * OUTPUTS);
+        draw(x, V::narrow(x, &mut room), chunk * OUTPUTS);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Symmetric noise in blocks: one bit is the sign, a uniform real below 1/2 is compared with `P(N > n)`.
 //!
 //! `|N|` is the number of thresholds `P(N > 0), P(N > 1), ...` above the real, and `N = 0` takes either sign, so nothing
-//! is ever rejected. The real's first 15 bits choose a cell of a guide table, the next 16 are compared with the one
-//! threshold that the cell may hold; more bits are drawn for the few reals that those 31 do not decide. Below the last
+//! is ever rejected. The real's first bits choose a cell of a guide table and are compared with the one threshold that the
+//! cell may hold; more bits are drawn for the few reals that 24 of them do not decide. Below the last
 //! threshold of a pure law the tail goes on without end: there the law starts afresh, being geometric.
 
-use super::kernels::{self, CROWDED, GUIDE_BITS};
+use super::kernels::{self, CROWDED, Guide};
 use super::law::Noise;
 use super::rng::SecretRng;
 use super::words::count_above;
@@ -19,6 +19,15 @@ const CHUNK: usize = 1024;
 /// The table ends below this probability over 2^64.
 const LAST: u64 = 1 << 44;
 
+/// log2 of the most cells of an octave.
+const LARGEST_GUIDE: u32 = 11;
+
+/// A guide is fine enough if crowded cells have less than this chance over 2^31.
+const SELDOM: u32 = 1 << 22;
+
+/// A cell of the guide counts up to here.
+const MOST_COUNT: usize = 0x7fff;
+
 /// Tables beyond this size are not made: such laws are drawn one by one.
 const MOST_THRESHOLDS: usize = 1 << 17;
 
@@ -27,7 +36,7 @@ const MOST_THRESHOLDS: usize = 1 << 17;
 pub struct BlockNoise {
     law: Noise,
     first: Vec<u64>, // first 64 bits of P(N > n), falling
-    guide: Vec<u32>, // by the 15 bits after the sign: thresholds above the cell << 16 | next bits of the one inside
+    guide: Guide,
 }
 
 impl fmt::Debug for BlockNoise {
@@ -57,7 +66,9 @@ pub(super) fn word_of(num: &BigUint, den: &BigUint, level: usize) -> u64 {
 impl BlockNoise {
     pub(super) fn new(law: Noise) -> Option<Self> {
         let first = law.tail().thresholds(LAST, MOST_THRESHOLDS)?;
-        let guide = guide(&first);
+        // More cells than needed would only fill the cache.
+        let good = (8..LARGEST_GUIDE).map(|bits| guide(bits, &first)).find(|(_, crowded)| *crowded < SELDOM);
+        let (guide, _) = good.unwrap_or_else(|| guide(LARGEST_GUIDE, &first));
         Some(Self { law, first, guide })
     }
 
@@ -90,40 +101,47 @@ impl BlockNoise {
         }
     }
 
+    /// Thresholds above all of a cell, or [`MOST_COUNT`].
+    fn above(&self, cell: usize) -> usize {
+        (self.guide.cells[cell] >> 16) as usize & MOST_COUNT
+    }
+
     /// The draw whose first 32 bits are these.
     #[cold]
     fn settle(&self, bits: u32, rng: &mut SecretRng) -> i64 {
         let draw = u64::from(bits & (u32::MAX >> 1)) << 32 | u64::from(rng.next_u32());
         let tail = self.law.tail();
-        // The cell says how many thresholds lie above all of it: the others are few.
-        let above = (self.guide[(bits >> 16 & 0x7fff) as usize] >> 16 & 0x7fff) as usize;
+        // The cell says how many thresholds lie above all of it, the cell below how many lie above its own start.
+        let cell = self.guide.cell(bits & (u32::MAX >> 1));
+        let above = self.above(cell);
+        let end = cell.checked_sub(1).map(|below| self.above(below)).filter(|&end| end < MOST_COUNT);
         let word = |n: usize, level: usize| tail.word(above + n, level);
-        let n = above + count_above(&self.first[above..], draw, rng, word);
+        let n = above + count_above(&self.first[above..end.unwrap_or(self.first.len())], draw, rng, word);
         let magnitude = if n == self.first.len() { tail.beyond(n, rng) } else { n as u64 };
         let magnitude = i64::try_from(magnitude).unwrap_or(i64::MAX);
         if bits >> 31 == 1 { -magnitude } else { magnitude }
     }
 }
 
-/// Cells of a guide. A cell is crowded if it holds two thresholds or more, reaches below the last one, or its count
-/// leaves 15 bits (then it stops at what it can hold, and the rest is searched).
-fn guide(first: &[u64]) -> Vec<u32> {
-    let (mut above, mut cells) = (first.len(), Vec::with_capacity(1 << GUIDE_BITS));
-    for cell in 0..1u64 << GUIDE_BITS {
-        let (start, end) = (cell << 48, (cell + 1) << 48);
+/// The guide with 2^bits cells an octave, and the chance over 2^31 that a draw falls into a crowded cell. A cell is crowded if it holds two thresholds or more, reaches below the last
+/// one, or its count leaves 15 bits (then it stops at what it can hold, and the rest is searched).
+fn guide(bits: u32, first: &[u64]) -> (Guide, u32) {
+    let (mut above, mut chance) = (first.len(), 0);
+    let mut guide = Guide::new(bits, |(start, end)| {
         let up_to = above;
-        above = first[..up_to].partition_point(|&t| t >= end);
+        above = first[..up_to].partition_point(|&t| t >> 32 >= u64::from(end));
         let inside = &first[above..up_to];
-        debug_assert!(inside.iter().all(|t| (start..end).contains(t)));
-        let threshold = match inside {
-            [] => 0,
-            [t, ..] => (t >> 32) as u32 & 0xffff,
-        };
-        let crowded = inside.len() > 1 || up_to == first.len() || up_to > 0x7fff;
-        let count = above.min(0x7fff) as u32;
-        cells.push(count << 16 | threshold | if crowded { CROWDED } else { 0 });
+        debug_assert!(inside.iter().all(|t| (u64::from(start)..u64::from(end)).contains(&(t >> 32))));
+        let crowded = inside.len() > 1 || up_to == first.len() || up_to > MOST_COUNT;
+        chance += if crowded { end - start } else { 0 };
+        (above.min(MOST_COUNT) as u32) << 16 | if crowded { CROWDED } else { 0 }
+    });
+    for &threshold in first {
+        let draw = (threshold >> 32) as u32;
+        let (cell, rest) = (guide.cell(draw), guide.rest(draw));
+        guide.cells[cell] |= rest; // more than one only where it is crowded
     }
-    cells
+    (guide, chance)
 }
 
 #[cfg(test)]
@@ -176,22 +194,39 @@ mod tests {
         for law in laws() {
             let blocks = law.blocks().unwrap();
             let count = |draw: u64| blocks.first.partition_point(|&t| t > draw);
-            for level in Level::all() {
-                let mut listed = 0;
-                for cell in 0..1u32 << GUIDE_BITS {
-                    let threshold = blocks.guide[cell as usize] & 0xffff;
-                    for second in [0, threshold.wrapping_sub(1), threshold, threshold + 1, 0xffff] {
-                        let (mut out, mut ties) = ([0], Vec::new());
-                        let bits = cell << 16 | second & 0xffff;
-                        kernels::guided(level, &blocks.guide, &bits.to_le_bytes(), &mut out, &mut ties);
-                        let (least, most) = (count(u64::from(bits) << 32 | 0xffff_ffff), count(u64::from(bits) << 32));
-                        assert!(!ties.is_empty() || (least == most && least == out[0] as usize), "{law:?} {bits:x}");
-                        assert!(!ties.is_empty() || least < blocks.first.len(), "the tail is drawn, not cut");
-                        listed += ties.len();
-                    }
-                }
-                assert!(listed < 5 << GUIDE_BITS);
+            // Both ends and the middle of every cell, and what lies around every threshold.
+            let mut draws = Vec::new();
+            for bits in 8..=LARGEST_GUIDE {
+                Guide::new(bits, |(start, end)| {
+                    draws.extend([start, start + 1, start / 2 + end / 2, end - 129, end - 1]);
+                    0
+                });
             }
+            for t in &blocks.first {
+                let near = [-256, -129, -128, -127, -1, 0, 1, 127, 128, 256].map(|step| (t >> 32) as i64 + step);
+                draws.extend(near.iter().filter(|draw| (0..1 << 31).contains(*draw)).map(|draw| *draw as u32));
+            }
+            for level in Level::all() {
+                for sign in [0, 1 << 31] {
+                    let words: Vec<u8> = draws.iter().flat_map(|draw| (draw | sign).to_le_bytes()).collect();
+                    let (mut out, mut ties) = (vec![0; draws.len()], Vec::new());
+                    kernels::guided(level, &blocks.guide, &words, &mut out, &mut ties);
+                    let mut ties = ties.into_iter().peekable();
+                    for (i, (&draw, out)) in draws.iter().zip(out).enumerate() {
+                        if ties.next_if_eq(&(i as u32)).is_some() {
+                            continue;
+                        }
+                        let draw = u64::from(draw) << 32;
+                        let (least, most) = (count(draw | 0xffff_ffff), count(draw));
+                        let magnitude = if sign == 0 { i64::from(out) } else { -i64::from(out) };
+                        assert!(least == most && least as i64 == magnitude, "{law:?} {draw:x} {level:?}");
+                        assert!(least < blocks.first.len(), "the tail is drawn, not cut");
+                    }
+                    assert_eq!(ties.next(), None, "listed in order");
+                }
+            }
+            // Few draws are left to the exact search: 1 in 512 for crowded cells.
+            assert!((8..=LARGEST_GUIDE).any(|bits| guide(bits, &blocks.first).1 < SELDOM), "{law:?}");
         }
     }
 

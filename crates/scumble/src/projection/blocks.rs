@@ -24,6 +24,22 @@ pub(crate) enum Sketches {
 }
 
 impl Sketches {
+    fn new(width: Width, values: usize) -> Self {
+        match width {
+            Width::I16 => Self::I16(Aligned::new(values)),
+            Width::I32 => Self::I32(Aligned::new(values)),
+            Width::I64 => Self::I64(Aligned::new(values)),
+        }
+    }
+
+    fn width(&self) -> Width {
+        match self {
+            Self::I16(_) => Width::I16,
+            Self::I32(_) => Width::I32,
+            Self::I64(_) => Width::I64,
+        }
+    }
+
     /// The first rows of the block one after the other, `k` values each.
     pub(crate) fn rows<S: Sum>(&self, k: usize, out: &mut [S]) {
         match self {
@@ -53,8 +69,10 @@ pub(crate) struct Room {
     cells32: Aligned<i32>,
     tile16: Aligned<i16>,
     tile32: Aligned<i32>,
+    banks: Aligned<i32>,
     values: Vec<i32>,
     row: QuantisedRow,
+    wide: bool, // sums of sparse rows have left 16 bits
 }
 
 /// A projection and a grid, ready for blocks.
@@ -112,12 +130,11 @@ impl BlockProjector {
 
     /// Room for the sketches of a block.
     pub(crate) fn sketches(&self) -> Sketches {
-        let values = self.projection.k() * LANES;
-        match self.sums {
-            Width::I16 => Sketches::I16(Aligned::new(values)),
-            Width::I32 => Sketches::I32(Aligned::new(values)),
-            Width::I64 => Sketches::I64(Aligned::new(values)),
-        }
+        self.sketches_of(self.sums)
+    }
+
+    fn sketches_of(&self, width: Width) -> Sketches {
+        Sketches::new(width, self.projection.k() * LANES)
     }
 
     /// Projects up to [`LANES`] rows. The error carries `first_row` and the place in the block.
@@ -135,6 +152,9 @@ impl BlockProjector {
         }
         if rows.is_sparse() {
             return self.project_sparse(rows, first_row, room, out);
+        }
+        if out.width() != self.sums {
+            *out = self.sketches(); // was narrower for sparse rows
         }
         match out {
             Sketches::I16(out) => match self.bytes(rows) {
@@ -260,6 +280,17 @@ impl BlockProjector {
         out: &mut Sketches,
     ) -> Result<(), DataError> {
         let k = self.projection.k();
+        if !room.wide && self.project_banks(rows, room) {
+            if out.width() != Width::I16 {
+                *out = self.sketches_of(Width::I16);
+            }
+            let Sketches::I16(out) = out else { unreachable!("made above") };
+            kernels::transpose_i16(self.level, &room.tile16, k, rows.len(), k, out);
+            return Ok(());
+        }
+        if out.width() != self.sums {
+            *out = self.sketches();
+        }
         let Room { tile16, tile32, values, row, .. } = room;
         tile32.resize(k * LANES);
         for (i, x) in tile32.chunks_exact_mut(k).enumerate().take(rows.len()) {
@@ -279,6 +310,33 @@ impl BlockProjector {
             }
         }
         Ok(())
+    }
+
+    /// Sums of sparse rows, row by row in `room.tile16`. False if there is no table yet, a row is faulty, or a sum leaves
+    /// 16 bits: their bound is for rows without zeros, and is hardly ever reached.
+    fn project_banks(&self, rows: Rows<'_>, room: &mut Room) -> bool {
+        let (k, Some(bins)) = (self.projection.k(), self.projection.oporp()) else { return false };
+        let Room { tile16, banks, values, wide, .. } = room;
+        tile16.resize(k * LANES);
+        banks.resize(2 * k);
+        for (i, x) in tile16.chunks_exact_mut(k).enumerate().take(rows.len()) {
+            banks.fill(0);
+            let Some(index) = self.sparse_row(rows, i, values) else { return false };
+            if !bins.add_to_banks(index, values, banks) {
+                return false;
+            }
+            let mut lost = 0;
+            for (x, [minus, plus]) in x.iter_mut().zip(banks.as_chunks().0) {
+                let sum = plus.wrapping_sub(*minus); // within the bound
+                *x = sum as i16;
+                lost |= sum ^ i32::from(*x);
+            }
+            if lost != 0 {
+                *wide = true;
+                return false;
+            }
+        }
+        true
     }
 
     /// The attributes of a sparse row, with their values on the grid; `None` if anything is wrong with them.
@@ -541,6 +599,23 @@ mod tests {
         for rows in [columns, sparse] {
             for level in Level::all() {
                 assert!(blocks(level, &projection, &grid, rows) == plain(&projection, &grid, rows));
+            }
+        }
+    }
+
+    /// Rows of 0 to 300 entries, before and after the table is there, with sums within 16 bits, some beyond, most beyond.
+    #[test]
+    fn sparse_rows_of_any_length() {
+        let (dim, k) = (400, 33);
+        let offsets: Vec<usize> = (0..302usize).map(|row| row * row.saturating_sub(1) / 2).collect();
+        let index: Vec<u32> = (0..=300).flat_map(|n| (0..n).map(move |i| (i * 400 / n) as u32)).collect();
+        let values: Vec<f32> = (0..index.len()).map(|i| ((i * 7919) % 2001) as f32 / 1000.0 - 1.0).collect();
+        let rows = Rows::sparse(&offsets, &index, Scalars::F32(&values), dim);
+        for exponent in [-6, -13, -20] {
+            let projection = Projection::new(ProjectionKind::Oporp { repeats: 1 }, Seed([3; 32]), dim, k).unwrap();
+            let grid = Grid::new(Range::new(-1.0, 1.0).unwrap(), exponent).unwrap();
+            for level in Level::all() {
+                assert!(blocks(level, &projection, &grid, rows) == plain(&projection, &grid, rows), "{exponent}");
             }
         }
     }

@@ -173,8 +173,13 @@ impl Projection {
 
     /// OPORP's attributes by bin, for blocks of rows.
     pub(super) fn bins(&self) -> Option<&super::oporp::ByBin> {
+        self.oporp().map(Oporp::by_bin)
+    }
+
+    /// The OPORP that it is.
+    pub(super) fn oporp(&self) -> Option<&Oporp> {
         match &self.0.matrix {
-            Matrix::Oporp(oporp) => Some(oporp.by_bin()),
+            Matrix::Oporp(oporp) => Some(oporp),
             _ => None,
         }
     }

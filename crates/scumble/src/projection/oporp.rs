@@ -241,6 +241,25 @@ impl Oporp {
         }
     }
 
+    /// Adds the values of a sparse row to `banks[2 output + plus]`; the signs are left to the caller, who has summed with
+    /// one addition a value. False if that needs a table that is not there.
+    pub(super) fn add_to_banks(&self, index: &[u32], value: &[i32], banks: &mut [i32]) -> bool {
+        let (1, Some(Table::U16(table))) = (self.repeats(), self.table(index.len())) else { return false };
+        let (indices, rest) = index.as_chunks::<8>();
+        let (values, rest_values) = value.as_chunks::<8>();
+        // Sums are within the projection's bound, which fits. Eight look-ups are under way at a time.
+        let mut add = |entry: u16, q: i32| {
+            let bank = &mut banks[usize::from(entry)];
+            *bank = bank.wrapping_add(q);
+        };
+        for (index, value) in indices.iter().zip(values) {
+            let entries = index.map(|i| table[i as usize]);
+            entries.into_iter().zip(*value).for_each(|(entry, q)| add(entry, q));
+        }
+        rest.iter().zip(rest_values).for_each(|(&i, &q)| add(table[i as usize], q));
+        true
+    }
+
     fn apply_cached<T: Copy + Into<u32>, S: Sum>(&self, table: &[T], row: PrivateRow<'_>, out: &mut [S]) {
         let t = self.repeats();
         if let (PrivateRow::Sparse { index, value, .. }, 1) = (row, t) {

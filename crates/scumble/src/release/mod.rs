@@ -19,6 +19,6 @@ pub use certificate::{
 pub use encoder::{Encoder, EncodingStatement};
 pub use encoding::Encoding;
 pub use keyed::{Fingerprint, KeyedNoise};
-pub use releaser::{NoiseSource, ReleaseError, Releaser};
+pub use releaser::{NoiseSource, ReleaseError, Releaser, Worker};
 pub use signature::{CONTEXT as SIGNATURE_CONTEXT, PublicKey, Signature, SigningKey};
 pub use table::Release;

@@ -10,6 +10,7 @@ use crate::projection::{BlockProjector, LANES, Room, Sketches};
 use crate::simd;
 use crate::vectors::{QuantisedRow, Rows};
 use rayon::prelude::*;
+use std::fmt;
 
 /// Where the noise of a row comes from.
 #[derive(Debug)]
@@ -137,17 +138,35 @@ impl Releaser {
         assert_eq!(out.len(), rows.len() * width, "room for every row");
         let tasks = out.par_chunks_mut(TASK_ROWS * width).enumerate();
         let result = tasks.try_for_each_init(
-            || Worker::new(self),
+            || self.worker(),
             |worker, (task, out)| {
                 let worker = worker.as_mut().map_err(|error| *error)?;
-                let start = task * TASK_ROWS;
-                worker.release(rows, start, out, first_row, &id)
+                worker.release_from(rows, task * TASK_ROWS, out, first_row, &id)
             },
         );
         if result.is_err() {
             out.fill(0);
         }
         result
+    }
+
+    /// One that releases batch after batch on the thread that calls it.
+    pub fn worker(&self) -> Result<Worker<'_>, NoEntropy> {
+        let block = |projector: &BlockProjector| Block {
+            room: Room::default(),
+            sketches: projector.sketches(),
+            released: Released::default(),
+            encoding: EncoderRoom::default(),
+            values: Vec::new(),
+        };
+        Ok(Worker {
+            releaser: self,
+            rng: SecretRng::from_os()?,
+            quantised: QuantisedRow::default(),
+            content: Vec::new(),
+            x: vec![0; self.mechanism.k()],
+            block: self.projector.as_ref().map(block),
+        })
     }
 
     /// The certificate of what was released.
@@ -157,8 +176,8 @@ impl Releaser {
     }
 }
 
-/// One worker's buffers and its own stream of noise.
-struct Worker<'a> {
+/// One thread's buffers and its own stream of noise.
+pub struct Worker<'a> {
     releaser: &'a Releaser,
     rng: SecretRng,
     quantised: QuantisedRow,
@@ -176,27 +195,31 @@ struct Block {
     values: Vec<i64>,
 }
 
-impl<'a> Worker<'a> {
-    fn new(releaser: &'a Releaser) -> Result<Self, NoEntropy> {
-        let block = |projector: &BlockProjector| Block {
-            room: Room::default(),
-            sketches: projector.sketches(),
-            released: Released::default(),
-            encoding: EncoderRoom::default(),
-            values: Vec::new(),
-        };
-        Ok(Self {
-            releaser,
-            rng: SecretRng::from_os()?,
-            quantised: QuantisedRow::default(),
-            content: Vec::new(),
-            x: vec![0; releaser.mechanism.k()],
-            block: releaser.projector.as_ref().map(block),
-        })
+impl fmt::Debug for Worker<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Worker(..)")
+    }
+}
+
+impl Worker<'_> {
+    /// [`Releaser::release`] on this thread alone.
+    pub fn release(
+        &mut self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReleaseError> {
+        out.resize(rows.len() * self.releaser.encoder.bytes_per_row(), 0);
+        let result = self.release_from(rows, 0, out, first_row, &id);
+        if result.is_err() {
+            out.clear();
+        }
+        result
     }
 
     /// Releases rows `start..` into `out`.
-    fn release(
+    fn release_from(
         &mut self,
         rows: Rows<'_>,
         start: usize,

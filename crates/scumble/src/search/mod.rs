@@ -171,12 +171,9 @@ fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<
             for (query, nearest) in queries.iter().zip(&mut nearest) {
                 let out = &mut out[..rest.len() / width];
                 kernels::plain_distances(level, rest, query, out);
-                let mut limit = nearest.limit();
-                for (row, &distance) in (first..).zip(&*out) {
-                    if distance < limit {
-                        nearest.offer(row as u32, distance);
-                        limit = nearest.limit();
-                    }
+                // Most parts have nothing below the limit, which is seen at once.
+                if out.iter().fold(u32::MAX, |least, &distance| least.min(distance)) < nearest.limit() {
+                    (first..).zip(&*out).for_each(|(row, &distance)| nearest.offer(row as u32, distance));
                 }
             }
         }

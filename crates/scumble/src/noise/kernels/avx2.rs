@@ -1,23 +1,8 @@
 //! The kernels for AVX2.
 
-use super::{CLASSES, Cuts, GUIDE_BITS, LANES, Prefixes, scalar};
+use super::{CLASSES, Cuts, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
+use crate::simd::avx2::{in_order, load, store};
 use std::arch::x86_64::*;
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load<T>(from: &[T]) -> __m256i {
-    assert!(size_of_val(from) >= 32);
-    // SAFETY: 32 bytes are readable, at any alignment.
-    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store<T>(to: &mut [T], value: __m256i) {
-    assert!(size_of_val(to) >= 32);
-    // SAFETY: 32 bytes are writable, at any alignment.
-    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
-}
 
 /// Lists the set bits of a mask as `first + bit`.
 #[cold]
@@ -84,13 +69,6 @@ impl Classifier {
         };
         in_order(_mm256_packus_epi16(first, second))
     }
-}
-
-/// Packing interleaves the halves of its arguments: 0213 puts the quarters in order.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn in_order(packed: __m256i) -> __m256i {
-    _mm256_permute4x64_epi64::<0b11_01_10_00>(packed)
 }
 
 /// High and low bytes of 16-bit thresholds by class, in both halves of a register. Biased for signed comparisons.
@@ -215,18 +193,23 @@ pub(super) fn symbols(
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn guided(guide: &[u32], random: &[u8], out: &mut [i16], ties: &mut Vec<u32>) {
-    assert!(guide.len() >= 1 << GUIDE_BITS);
-    let (low, cell_mask) = (_mm256_set1_epi32(0xffff), _mm256_set1_epi32((1 << GUIDE_BITS) - 1));
-    let eight = |draw: __m256i| {
-        let index = _mm256_and_si256(_mm256_srli_epi32::<16>(draw), cell_mask);
-        // SAFETY: every index is below 2^15 entries of 4 bytes.
-        let cell = unsafe { _mm256_i32gather_epi32::<4>(guide.as_ptr().cast(), index) };
-        let (second, threshold) = (_mm256_and_si256(draw, low), _mm256_and_si256(cell, low));
-        let below = _mm256_cmpgt_epi32(threshold, second);
-        let open = _mm256_or_si256(_mm256_cmpeq_epi32(threshold, second), cell); // the sign bit is what counts
+pub(super) fn guided(guide: &Guide, random: &[u8], out: &mut [i16], ties: &mut Vec<u32>) {
+    assert_eq!(guide.cells.len(), ((OCTAVES as usize) << guide.bits) + 1);
+    let (low, used) = (_mm256_set1_epi32(0xffff), _mm256_set1_epi32((u32::MAX >> 1 >> UNUSED << UNUSED) as i32));
+    let (base, rest_mask) = (_mm256_set1_epi32(guide.base() as i32), _mm256_set1_epi32(guide.rest_mask() as i32));
+    let shift = _mm_cvtsi32_si128(23 - guide.bits as i32);
+    let eight = |word: __m256i| {
+        // The conversion of these 24 bits is exact: it finds the highest bit and puts the others after it.
+        let position = _mm256_castps_si256(_mm256_cvtepi32_ps(_mm256_and_si256(word, used)));
+        let index = _mm256_sub_epi32(_mm256_srl_epi32(position, shift), base);
+        let index = _mm256_max_epi32(index, _mm256_setzero_si256());
+        // SAFETY: an index is that of a cell: the highest bit of a draw is at most bit 30, the last octave's.
+        let cell = unsafe { _mm256_i32gather_epi32::<4>(guide.cells.as_ptr().cast(), index) };
+        let (rest, threshold) = (_mm256_and_si256(position, rest_mask), _mm256_and_si256(cell, low));
+        let below = _mm256_cmpgt_epi32(threshold, rest);
+        let open = _mm256_or_si256(_mm256_cmpeq_epi32(threshold, rest), cell); // the sign bit is what counts
         let magnitude = _mm256_sub_epi32(_mm256_srli_epi32::<16>(cell), below);
-        let sign = _mm256_srai_epi32::<31>(draw);
+        let sign = _mm256_srai_epi32::<31>(word);
         let signed = _mm256_sub_epi32(_mm256_xor_si256(magnitude, sign), sign);
         (signed, _mm256_movemask_ps(_mm256_castsi256_ps(open)) as u32)
     };
@@ -238,7 +221,7 @@ pub(super) fn guided(guide: &[u32], random: &[u8], out: &mut [i16], ties: &mut V
         // Only crowded cells leave 16 bits, and those are drawn by the caller: truncation as in the plain kernel.
         let narrow = |v: __m256i| _mm256_srai_epi32::<16>(_mm256_slli_epi32::<16>(v));
         let both = _mm256_packs_epi32(narrow(a), narrow(b));
-        store(out, _mm256_permute4x64_epi64::<0b11_01_10_00>(both));
+        store(out, in_order(both));
         let open = open_a | open_b << 8;
         if open != 0 {
             list(open, at, ties);

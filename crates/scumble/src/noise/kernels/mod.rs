@@ -11,19 +11,71 @@ pub(super) mod aes;
 mod avx2;
 mod scalar;
 
-use crate::simd::Level;
-
-/// Values side by side in a block: rows of the projection's blocks.
-pub(crate) const LANES: usize = 32;
+pub(crate) use crate::simd::LANES;
+use crate::simd::kernel;
 
 /// Classes that the vector kernels look up in registers.
 pub(crate) const CLASSES: usize = 16;
 
-/// Bits of a uniform real that choose a cell of a [`Guide`], after the sign.
-pub(super) const GUIDE_BITS: u32 = 15;
-
 /// Marks a cell that holds more than one threshold.
 pub(super) const CROWDED: u32 = 1 << 31;
+
+/// Halvings of the unit that a [`Guide`] divides evenly; its first cell takes what lies below.
+const OCTAVES: u32 = 12;
+
+/// Lower bits of a draw that are left for ties: the others fit the 24 bits of [`position`].
+const UNUSED: u32 = 7;
+
+/// Cells of reals below 1, as 31 bits: each octave (1/2 to 1, 1/4 to 1/2, ..) has equally many, so that likely and
+/// unlikely reals are told apart equally well, and the likely ones need little room in the cache.
+#[derive(Debug, Clone)]
+pub(crate) struct Guide {
+    /// Thresholds above the cell `<< 16`, and the [`Guide::rest`] of the one inside it.
+    pub(super) cells: Vec<u32>,
+    bits: u32, // log2 of the cells of an octave
+}
+
+impl Guide {
+    /// Makes the cells, each from its first real and the first after it (31 bits).
+    pub(super) fn new(bits: u32, cell: impl FnMut((u32, u32)) -> u32) -> Self {
+        let lowest = 31 - OCTAVES;
+        assert!(lowest - bits > UNUSED, "a cell is wider than what is not looked at");
+        let octave = |e: u32| (1 << bits..2 << bits).map(move |at: u32| (at << (e - bits), (at + 1) << (e - bits)));
+        let cells = std::iter::once((0, 1 << lowest)).chain((lowest..31).flat_map(octave)).map(cell).collect();
+        Self { cells, bits }
+    }
+
+    /// The cell of a draw.
+    #[inline(always)]
+    pub(super) fn cell(&self, draw: u32) -> usize {
+        ((position(draw) >> (23 - self.bits)) as usize).saturating_sub(self.base() as usize)
+    }
+
+    /// Where a draw stands in its cell.
+    #[inline(always)]
+    pub(super) fn rest(&self, draw: u32) -> u32 {
+        position(draw) & self.rest_mask()
+    }
+
+    /// What is subtracted from the upper bits of a position to give its cell: the first cell is number 0.
+    fn base(&self) -> u32 {
+        ((127 + 31 - OCTAVES) << self.bits) - 1
+    }
+
+    fn rest_mask(&self) -> u32 {
+        (1 << (23 - self.bits)) - 1
+    }
+}
+
+/// Number of the highest bit of a draw (31 bits, the lowest [`UNUSED`] left out) plus 127, then the 23 bits after it.
+#[inline(always)]
+fn position(draw: u32) -> u32 {
+    let draw = draw >> UNUSED << UNUSED;
+    match draw.leading_zeros() {
+        32 => 0,
+        zeros => (158 - zeros) << 23 | (draw << zeros) >> 8 & 0x7f_ffff,
+    }
+}
 
 /// Where a projected value stands among ascending cuts: class c has c cuts below it. At most [`CLASSES`] classes around
 /// zero; values beyond them are outside, for the caller to look at one by one.
@@ -113,24 +165,6 @@ pub(crate) struct Prefixes {
     pub(crate) words: Vec<u16>,
 }
 
-macro_rules! kernel {
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?)) => {
-        $(#[$doc])*
-        #[inline]
-        #[allow(clippy::too_many_arguments)] // plain slices and numbers: what a kernel is called with
-        pub(super) fn $name(level: Level, $($arg: $type),*) {
-            match level {
-                Level::Scalar => scalar::$name($($arg),*),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: the level proves that the processor has AVX2.
-                Level::Avx2(_) => unsafe { avx2::$name($($arg),*) },
-                #[cfg(not(target_arch = "x86_64"))]
-                Level::Avx2(_) => unreachable!("found on x86-64 only"),
-            }
-        }
-    };
-}
-
 kernel! {
     /// One bit a value: 1 in classes from `plus_from` on, flipped where the random word is below the class's threshold.
     /// Eight outputs (of `LANES` values each) share a byte, the first most significant. Draws that tie, and
@@ -150,7 +184,7 @@ kernel! {
     )
 }
 kernel! {
-    /// Signed magnitudes by a guide table: bit 31 of a random little-endian word is the sign, the next 15 choose the cell, 16 more are
-    /// compared with the cell's threshold. Draws that tie or fall into a crowded cell are listed.
-    guided(guide: &[u32], random: &[u8], out: &mut [i16], ties: &mut Vec<u32>)
+    /// Signed magnitudes by a guide: bit 31 of a random little-endian word is the sign, the others are a draw that chooses
+    /// the cell and is compared with its threshold. Draws that tie or fall into a crowded cell are listed.
+    guided(guide: &Guide, random: &[u8], out: &mut [i16], ties: &mut Vec<u32>)
 }

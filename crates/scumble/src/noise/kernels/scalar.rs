@@ -1,6 +1,6 @@
 //! The plain kernels.
 
-use super::{CROWDED, Cuts, LANES, Prefixes};
+use super::{CROWDED, Cuts, Guide, LANES, Prefixes};
 
 /// Value and 16 random bits of every draw, in order.
 #[inline(always)]
@@ -58,14 +58,15 @@ pub(super) fn symbols(
     }
 }
 
-pub(super) fn guided(guide: &[u32], random: &[u8], out: &mut [i16], ties: &mut Vec<u32>) {
-    for (i, (out, &draw)) in out.iter_mut().zip(random.as_chunks::<4>().0).enumerate() {
-        let draw = u32::from_le_bytes(draw);
-        let cell = guide[(draw >> 16 & 0x7fff) as usize];
-        let (second, threshold) = (draw & 0xffff, cell & 0xffff);
-        let magnitude = (cell >> 16) as i32 + i32::from(second < threshold);
-        *out = (if draw >> 31 == 1 { -magnitude } else { magnitude }) as i16;
-        if second == threshold || cell & CROWDED != 0 {
+pub(super) fn guided(guide: &Guide, random: &[u8], out: &mut [i16], ties: &mut Vec<u32>) {
+    for (i, (out, &word)) in out.iter_mut().zip(random.as_chunks::<4>().0).enumerate() {
+        let word = u32::from_le_bytes(word);
+        let draw = word & (u32::MAX >> 1);
+        let cell = guide.cells[guide.cell(draw)];
+        let (rest, threshold) = (guide.rest(draw), cell & 0xffff);
+        let magnitude = (cell >> 16) as i32 + i32::from(rest < threshold);
+        *out = (if word >> 31 == 1 { -magnitude } else { magnitude }) as i16;
+        if rest == threshold || cell & CROWDED != 0 {
             ties.push(i as u32);
         }
     }

@@ -1,6 +1,9 @@
 //! The kernels for AVX2. Where the compiler vectorises the plain code well, it is the plain code compiled for AVX2.
 
 use super::{ENTRY, GROUP, GROUPS, LANES, PASS, Quantiser, scalar};
+use crate::simd::avx2::{
+    in_order, joined, load, load_floats, store, transposed_bytes, transposed_numbers, transposed_words, two,
+};
 use std::arch::x86_64::*;
 
 /// Compiles a plain kernel for AVX2.
@@ -27,53 +30,51 @@ recompiled! {
 struct Rounding {
     scale: __m256,
     clip: [__m256; 2],
-    bounds: [__m256i; 2],
 }
 
 impl Rounding {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new(q: Quantiser) -> Self {
-        let (low, high) = q.clip_f32();
-        Self {
-            scale: _mm256_set1_ps(q.twice_per_unit as f32),
-            clip: [_mm256_set1_ps(low), _mm256_set1_ps(high)],
-            bounds: [_mm256_set1_epi32(q.bounds.0), _mm256_set1_epi32(q.bounds.1)],
-        }
+    fn new(q: Quantiser, (low, high): (f32, f32)) -> Self {
+        Self { scale: _mm256_set1_ps(q.twice_per_unit as f32), clip: [_mm256_set1_ps(low), _mm256_set1_ps(high)] }
     }
 
-    /// Eight values on the grid; `finite` keeps all ones only in lanes that were finite.
+    /// Eight values on the grid, clipped; `finite` stays 0 in lanes that were finite.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn round(&self, from: &[f32; 8], finite: &mut __m256) -> __m256i {
-        // SAFETY: 32 bytes are readable, at any alignment.
-        let v = unsafe { _mm256_loadu_ps(from.as_ptr()) };
-        // v - v is 0 if v is finite, and not a number otherwise.
-        *finite = _mm256_and_ps(*finite, _mm256_cmp_ps::<_CMP_ORD_Q>(_mm256_sub_ps(v, v), v));
+    fn round(&self, from: &[f32], finite: &mut __m256) -> __m256i {
+        let v = load_floats(from);
+        // v - v is 0 if v is finite, and not a number otherwise, nor is any sum with it.
+        *finite = _mm256_add_ps(*finite, _mm256_sub_ps(v, v));
         let twice = _mm256_mul_ps(v, self.scale);
         let twice = _mm256_min_ps(_mm256_max_ps(twice, self.clip[0]), self.clip[1]);
         // Above 2^31 the conversion gives the least integer: the clip ends there for grids of 31 bits only, whose
         // callers take the plain kernel.
         let twice = _mm256_cvttps_epi32(_mm256_floor_ps(twice));
-        let q = _mm256_srai_epi32::<1>(_mm256_add_epi32(twice, _mm256_set1_epi32(1)));
-        _mm256_min_epi32(_mm256_max_epi32(q, self.bounds[0]), self.bounds[1])
+        _mm256_srai_epi32::<1>(_mm256_add_epi32(twice, _mm256_set1_epi32(1)))
     }
+}
+
+/// True if no lane is without a number.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn are_finite(zeros: __m256) -> bool {
+    _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_ORD_Q>(zeros, zeros)) == 0xff
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn quantise_f32_i16(q: Quantiser, from: &[f32], to: &mut [i16]) -> bool {
-    let rounding = Rounding::new(q);
-    let mut finite = _mm256_castsi256_ps(_mm256_set1_epi32(-1));
+    // Twice the bounds are exact, and are rounded to the bounds: nothing is left to be clipped afterwards.
+    let rounding = Rounding::new(q, (2.0 * q.bounds.0 as f32, 2.0 * q.bounds.1 as f32));
+    let mut finite = [_mm256_setzero_ps(); 2];
     let (blocks, rest) = from.as_chunks::<16>();
     let (out, out_rest) = to.as_chunks_mut::<16>();
     for (v, q) in blocks.iter().zip(out) {
         let (low, high) = v.split_at(8);
-        let low = rounding.round(low.as_array().expect("8 values"), &mut finite);
-        let high = rounding.round(high.as_array().expect("8 values"), &mut finite);
-        // Packing interleaves the halves: 0213 puts the quarters in order.
-        store(q, _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi32(low, high)));
+        let (low, high) = (rounding.round(low, &mut finite[0]), rounding.round(high, &mut finite[1]));
+        store(q, in_order(_mm256_packs_epi32(low, high)));
     }
-    let whole = _mm256_movemask_ps(finite) == 0xff;
+    let whole = are_finite(_mm256_add_ps(finite[0], finite[1]));
     scalar::quantise_f32_i16(q, rest, out_rest) && whole
 }
 
@@ -82,69 +83,15 @@ pub(super) fn quantise_f32_i32(q: Quantiser, from: &[f32], to: &mut [i32]) -> bo
     if q.bounds.0 < -(1 << 29) || q.bounds.1 > 1 << 29 {
         return scalar::quantise_f32_i32(q, from, to);
     }
-    let rounding = Rounding::new(q);
-    let mut finite = _mm256_castsi256_ps(_mm256_set1_epi32(-1));
+    let rounding = Rounding::new(q, q.clip_f32());
+    let (least, most) = (_mm256_set1_epi32(q.bounds.0), _mm256_set1_epi32(q.bounds.1));
+    let mut finite = _mm256_setzero_ps();
     let (blocks, rest) = from.as_chunks::<8>();
     let (out, out_rest) = to.as_chunks_mut::<8>();
     for (v, q) in blocks.iter().zip(out) {
-        store(q, rounding.round(v, &mut finite));
+        store(q, _mm256_min_epi32(_mm256_max_epi32(rounding.round(v, &mut finite), least), most));
     }
-    let whole = _mm256_movemask_ps(finite) == 0xff;
-    scalar::quantise_f32_i32(q, rest, out_rest) && whole
-}
-
-/// 16 bytes of two rows, one in each half.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn two_rows(first: &[u8; 16], second: &[u8; 16]) -> __m256i {
-    // SAFETY: both are readable for 16 bytes, at any alignment.
-    unsafe {
-        let first = _mm_loadu_si128(first.as_ptr().cast());
-        let second = _mm_loadu_si128(second.as_ptr().cast());
-        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(first), second)
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store<T>(to: &mut [T], value: __m256i) {
-    assert!(size_of_val(to) >= 32);
-    // SAFETY: 32 bytes are writable, at any alignment.
-    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load<T>(from: &[T]) -> __m256i {
-    assert!(size_of_val(from) >= 32);
-    // SAFETY: 32 bytes are readable, at any alignment.
-    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
-}
-
-/// Interleaves register i with register i + half: one stage of a transposition.
-macro_rules! stage {
-    ($from:ident, $n:literal, $low:ident, $high:ident) => {{
-        let mut to = [_mm256_setzero_si256(); $n];
-        for i in 0..$n / 2 {
-            to[2 * i] = $low($from[i], $from[i + $n / 2]);
-            to[2 * i + 1] = $high($from[i], $from[i + $n / 2]);
-        }
-        to
-    }};
-}
-
-/// Four stages of interleaving, half against half, turn rows into columns within each half of the registers.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(crate) fn transposed_16x32(row: impl Fn(usize) -> __m256i) -> [__m256i; 16] {
-    let mut v = [_mm256_setzero_si256(); 16];
-    for (r, v) in v.iter_mut().enumerate() {
-        *v = row(r);
-    }
-    let v = stage!(v, 16, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
-    let v = stage!(v, 16, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
-    let v = stage!(v, 16, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
-    stage!(v, 16, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8)
+    scalar::quantise_f32_i32(q, rest, out_rest) && are_finite(finite)
 }
 
 #[target_feature(enable = "avx2")]
@@ -155,37 +102,14 @@ pub(super) fn transpose_u8(from: &[u8], stride: usize, rows: usize, columns: usi
     let whole = columns / 16 * 16;
     for c in (0..whole).step_by(16) {
         // Register r holds 16 columns of rows r and r + 16.
-        let row = |r: usize| from[r * stride + c..][..16].as_array().expect("16 bytes");
-        let v = transposed_16x32(|r| two_rows(row(r), row(r + 16)));
+        let row = |r: usize| &from[r * stride + c..][..16];
+        let v = transposed_bytes(|r| two(row(r), row(r + 16)));
         for (lanes, v) in to[c * LANES..].chunks_exact_mut(LANES).zip(v) {
             store(lanes, v);
         }
     }
     if whole < columns {
         scalar::transpose_u8(&from[whole..], stride, rows, columns - whole, &mut to[whole * LANES..]);
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn transposed_8x16(row: impl Fn(usize) -> __m256i) -> [__m256i; 8] {
-    let mut v = [_mm256_setzero_si256(); 8];
-    for (r, v) in v.iter_mut().enumerate() {
-        *v = row(r);
-    }
-    let v = stage!(v, 8, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16);
-    let v = stage!(v, 8, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16);
-    stage!(v, 8, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16)
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn two_rows_i16(first: &[i16; 8], second: &[i16; 8]) -> __m256i {
-    // SAFETY: both are readable for 16 bytes, at any alignment.
-    unsafe {
-        let first = _mm_loadu_si128(first.as_ptr().cast());
-        let second = _mm_loadu_si128(second.as_ptr().cast());
-        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(first), second)
     }
 }
 
@@ -197,8 +121,8 @@ pub(super) fn transpose_i16(from: &[i16], stride: usize, rows: usize, columns: u
     let whole = columns / 8 * 8;
     for c in (0..whole).step_by(8) {
         for half in [0, 16] {
-            let row = |r: usize| from[(half + r) * stride + c..][..8].as_array().expect("8 values");
-            let v = transposed_8x16(|r| two_rows_i16(row(r), row(r + 8)));
+            let row = |r: usize| &from[(half + r) * stride + c..][..8];
+            let v = transposed_words(|r| two(row(r), row(r + 8)));
             for (lanes, v) in to[c * LANES..].chunks_exact_mut(LANES).zip(v) {
                 store(&mut lanes[half..], v);
             }
@@ -216,8 +140,8 @@ pub(super) fn untranspose_i16(from: &[i16], rows: usize, stride: usize, to: &mut
     for j in (0..whole).step_by(16) {
         let tile = &from[j * LANES..];
         for r in (0..LANES).step_by(8) {
-            let output = |j: usize| tile[j * LANES + r..][..8].as_array().expect("8 values");
-            let v = transposed_8x16(|j| two_rows_i16(output(j), output(j + 8)));
+            let output = |j: usize| &tile[j * LANES + r..][..8];
+            let v = transposed_words(|j| two(output(j), output(j + 8)));
             for (i, v) in v.into_iter().enumerate() {
                 store(&mut to[(r + i) * stride + j..][..16], v);
             }
@@ -235,8 +159,8 @@ pub(super) fn untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [
     for j in (0..whole).step_by(32) {
         for r in [0, 16] {
             // Register i holds 16 rows of outputs j + i and j + i + 16.
-            let output = |i: usize| from[(j + i) * LANES + r..][..16].as_array().expect("16 bytes");
-            let v = transposed_16x32(|i| two_rows(output(i), output(i + 16)));
+            let output = |i: usize| &from[(j + i) * LANES + r..][..16];
+            let v = transposed_bytes(|i| two(output(i), output(i + 16)));
             for (i, v) in v.into_iter().enumerate() {
                 store(&mut to[(r + i) * stride + j..][..32], v);
             }
@@ -255,15 +179,10 @@ pub(super) fn transpose_i32(from: &[i32], stride: usize, rows: usize, columns: u
     let whole = columns / 8 * 8;
     for c in (0..whole).step_by(8) {
         for r in (0..LANES).step_by(8) {
-            // Register i holds 4 columns of rows i and i + 4: two stages turn them within each half.
+            // Register i holds 4 columns of rows i and i + 4.
             for c in [c, c + 4] {
-                let row = |i: usize| from[(r + i) * stride + c..][..4].as_array().expect("4 values");
-                let mut v = [_mm256_setzero_si256(); 4];
-                for (i, v) in v.iter_mut().enumerate() {
-                    *v = two_rows_i32(row(i), row(i + 4));
-                }
-                let v = stage!(v, 4, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
-                let v = stage!(v, 4, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
+                let row = |i: usize| &from[(r + i) * stride + c..][..4];
+                let v = transposed_numbers(|i| two(row(i), row(i + 4)));
                 for (j, v) in v.into_iter().enumerate() {
                     store(&mut to[(c + j) * LANES + r..], v);
                 }
@@ -272,17 +191,6 @@ pub(super) fn transpose_i32(from: &[i32], stride: usize, rows: usize, columns: u
     }
     if whole < columns {
         scalar::transpose_i32(&from[whole..], stride, rows, columns - whole, &mut to[whole * LANES..]);
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn two_rows_i32(first: &[i32; 4], second: &[i32; 4]) -> __m256i {
-    // SAFETY: both are readable for 16 bytes, at any alignment.
-    unsafe {
-        let first = _mm_loadu_si128(first.as_ptr().cast());
-        let second = _mm_loadu_si128(second.as_ptr().cast());
-        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(first), second)
     }
 }
 
@@ -309,9 +217,9 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], larger: usize, size: usize
             low = _mm256_add_epi16(low, _mm256_maddubs_epi16(_mm256_unpacklo_epi8(a, none), factors));
             high = _mm256_add_epi16(high, _mm256_maddubs_epi16(_mm256_unpackhi_epi8(a, none), factors));
         }
-        // Interleaving worked within halves: lanes 0..8 and 16..24 are in `low`.
-        store(lanes, _mm256_permute2x128_si256::<0x20>(low, high));
-        store(&mut lanes[16..], _mm256_permute2x128_si256::<0x31>(low, high));
+        let [first, second] = joined(low, high);
+        store(lanes, first);
+        store(&mut lanes[16..], second);
         at = end;
     }
 }
@@ -464,8 +372,9 @@ pub(super) fn weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32]) {
                 }
             }
             for (out, [low, high]) in out.chunks_exact_mut(LANES).zip(sums) {
-                store(&mut out[half..], _mm256_permute2x128_si256::<0x20>(low, high));
-                store(&mut out[half + 8..], _mm256_permute2x128_si256::<0x31>(low, high));
+                let [first, second] = joined(low, high);
+                store(&mut out[half..], first);
+                store(&mut out[half + 8..], second);
             }
         }
     }

@@ -9,12 +9,8 @@
 mod avx2;
 mod scalar;
 
-use crate::simd::Level;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use avx2::transposed_16x32 as rows_to_lanes;
-
-/// Rows of a block.
-pub(crate) const LANES: usize = 32;
+pub(crate) use crate::simd::LANES;
+use crate::simd::kernel;
 
 /// Attributes whose signed sums are tabled together by the Rademacher kernels.
 pub(crate) const GROUP: usize = 6;
@@ -24,24 +20,6 @@ pub(crate) const GROUPS: usize = 12;
 pub(crate) const ENTRY: u16 = 32;
 /// Attributes of one pass over the outputs: so many values must fit 16 bits together.
 pub(crate) const PASS: usize = GROUP * GROUPS;
-
-/// Defines a kernel that dispatches to the module of its level.
-macro_rules! kernel {
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)?) => {
-        $(#[$doc])*
-        #[inline]
-        pub(crate) fn $name(level: Level, $($arg: $type),*) $(-> $out)? {
-            match level {
-                Level::Scalar => scalar::$name($($arg),*),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: the level proves that the processor has AVX2.
-                Level::Avx2(_) => unsafe { avx2::$name($($arg),*) },
-                #[cfg(not(target_arch = "x86_64"))]
-                Level::Avx2(_) => unreachable!("found on x86-64 only"),
-            }
-        }
-    };
-}
 
 /// The constants of the exact quantiser: `q = clamp((floor(2 v / g) + 1) >> 1, lo, hi)`.
 ///

@@ -1,39 +1,8 @@
 //! The kernels for AVX2.
 
 use super::{NibbleTables, ROWS, TILE, scalar};
+use crate::simd::avx2::{joined, load, load_floats, prefetch, store, transposed_bytes, twice, two};
 use std::arch::x86_64::*;
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load<T>(from: &[T]) -> __m256i {
-    assert!(size_of_val(from) >= 32);
-    // SAFETY: 32 bytes are readable, at any alignment.
-    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store<T>(to: &mut [T], value: __m256i) {
-    assert!(size_of_val(to) >= 32);
-    // SAFETY: 32 bytes are writable, at any alignment.
-    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load_ps(from: &[f32]) -> __m256 {
-    assert!(from.len() >= 8);
-    // SAFETY: 32 bytes are readable, at any alignment.
-    unsafe { _mm256_loadu_ps(from.as_ptr()) }
-}
-
-/// A table of 16 bytes in both halves.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn table(from: &[u8; 16]) -> __m256i {
-    // SAFETY: 16 bytes are readable, at any alignment.
-    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(from.as_ptr().cast()) })
-}
 
 #[target_feature(enable = "avx2")]
 pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
@@ -41,8 +10,8 @@ pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mu
     let whole = width / 16 * 16;
     for c in (0..whole).step_by(16) {
         for half in [0, 32] {
-            let row = |r: usize| -> &[u8; 16] { rows[(half + r) * width + c..][..16].as_array().expect("16 bytes") };
-            let v = crate::projection::kernels::rows_to_lanes(|r| two(row(r), row(r + 16)));
+            let row = |r: usize| &rows[(half + r) * width + c..][..16];
+            let v = transposed_bytes(|r| two(row(r), row(r + 16)));
             for (j, v) in v.into_iter().enumerate() {
                 let at = (c + j) * ROWS + half;
                 store(&mut low[at..], _mm256_and_si256(v, mask));
@@ -55,17 +24,6 @@ pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mu
             low[j * ROWS + r] = byte & 15;
             high[j * ROWS + r] = byte >> 4;
         }
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn two(first: &[u8; 16], second: &[u8; 16]) -> __m256i {
-    // SAFETY: both are readable for 16 bytes, at any alignment.
-    unsafe {
-        let first = _mm_loadu_si128(first.as_ptr().cast());
-        let second = _mm_loadu_si128(second.as_ptr().cast());
-        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(first), second)
     }
 }
 
@@ -91,7 +49,7 @@ pub(super) fn distances(
             let lows = [load(low), load(&low[32..])];
             let highs = [load(high), load(&high[32..])];
             for ([of_low, of_high], sums) in [first, second].into_iter().zip(&mut sums) {
-                let (of_low, of_high) = (table(of_low), table(of_high));
+                let (of_low, of_high) = (twice(of_low), twice(of_high));
                 for i in 0..2 {
                     let both =
                         _mm256_add_epi8(_mm256_shuffle_epi8(of_low, lows[i]), _mm256_shuffle_epi8(of_high, highs[i]));
@@ -111,8 +69,9 @@ pub(super) fn distances(
         *mask = 0;
         for i in 0..2 {
             let (a, b) = (wide[2 * i], wide[2 * i + 1]);
-            store(&mut out[32 * i..], _mm256_permute2x128_si256::<0x20>(a, b));
-            store(&mut out[32 * i + 16..], _mm256_permute2x128_si256::<0x31>(a, b));
+            let [first, second] = joined(a, b);
+            store(&mut out[32 * i..], first);
+            store(&mut out[32 * i + 16..], second);
             // Packing within halves undoes the interleaving.
             let below = _mm256_packs_epi16(_mm256_cmpgt_epi16(limit, a), _mm256_cmpgt_epi16(limit, b));
             *mask |= u64::from(_mm256_movemask_epi8(below) as u32) << (32 * i);
@@ -122,7 +81,8 @@ pub(super) fn distances(
 
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
-    scalar::plain_distances(rows, query, out);
+    // Memory is the limit: rows that come 3 KiB later are asked for now.
+    scalar::row_distances(rows, query, out, |row| prefetch(row, 3 << 10));
 }
 
 #[target_feature(enable = "avx2")]
@@ -144,17 +104,16 @@ pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
     for half in [0, 8] {
         let mut lanes = [_mm256_setzero_ps(); TILE];
         for at in 0..chunks.len() {
-            let q = load_ps(&chunks[at][half..]);
+            let q = load_floats(&chunks[at][half..]);
             for (row, lanes) in tile.iter().zip(&mut lanes) {
-                *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(q, load_ps(&row[at][half..])));
+                *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(q, load_floats(&row[at][half..])));
             }
         }
         for lane in across(&lanes) {
             sum = _mm256_add_ps(sum, lane);
         }
     }
-    // SAFETY: 8 floats are writable, at any alignment.
-    unsafe { _mm256_storeu_ps(out.as_mut_ptr(), sum) };
+    store(out, _mm256_castps_si256(sum));
     for (r, out) in out.iter_mut().enumerate() {
         let rest: f32 = query[whole..].iter().zip(&rows[r * k + whole..(r + 1) * k]).map(|(x, y)| x * y).sum();
         *out += rest;

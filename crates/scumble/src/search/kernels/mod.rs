@@ -6,7 +6,7 @@
 mod avx2;
 mod scalar;
 
-use crate::simd::Level;
+use crate::simd::kernel;
 
 /// Rows whose bits are turned into lanes at a time.
 pub(super) const ROWS: usize = 64;
@@ -24,23 +24,6 @@ pub(super) type NibbleTables = Vec<[[u8; 16]; 2]>;
 pub(super) fn nibble_tables(query: &[u8]) -> NibbleTables {
     let differing = |nibble: u8| std::array::from_fn(|other| (nibble ^ other as u8).count_ones() as u8);
     query.iter().map(|byte| [differing(byte & 15), differing(byte >> 4)]).collect()
-}
-
-macro_rules! kernel {
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?)) => {
-        $(#[$doc])*
-        #[inline]
-        pub(super) fn $name(level: Level, $($arg: $type),*) {
-            match level {
-                Level::Scalar => scalar::$name($($arg),*),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: the level proves that the processor has AVX2, and with it POPCNT.
-                Level::Avx2(_) => unsafe { avx2::$name($($arg),*) },
-                #[cfg(not(target_arch = "x86_64"))]
-                Level::Avx2(_) => unreachable!("found on x86-64 only"),
-            }
-        }
-    };
 }
 
 kernel! {

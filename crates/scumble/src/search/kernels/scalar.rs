@@ -30,14 +30,19 @@ pub(super) fn distances(
     }
 }
 
-#[inline(always)]
 pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
+    row_distances(rows, query, out, |_| ());
+}
+
+/// Calls `ahead` with each row before it counts its bits.
+#[inline(always)]
+pub(super) fn row_distances(rows: &[u8], query: &[u8], out: &mut [u32], ahead: impl Fn(&[u8])) {
     // The usual lengths as constants: their loops are unrolled.
     match query.len() {
-        32 => whole_words::<4>(rows, query, out),
-        64 => whole_words::<8>(rows, query, out),
-        128 => whole_words::<16>(rows, query, out),
-        _ => any_bytes(rows, query, out),
+        32 => whole_words::<4>(rows, query, out, ahead),
+        64 => whole_words::<8>(rows, query, out, ahead),
+        128 => whole_words::<16>(rows, query, out, ahead),
+        _ => any_bytes(rows, query, out, ahead),
     }
 }
 
@@ -46,9 +51,10 @@ fn word(bytes: &[u8; 8]) -> u64 {
 }
 
 #[inline(always)]
-fn whole_words<const WORDS: usize>(rows: &[u8], query: &[u8], out: &mut [u32]) {
+fn whole_words<const WORDS: usize>(rows: &[u8], query: &[u8], out: &mut [u32], ahead: impl Fn(&[u8])) {
     let query: [u64; WORDS] = std::array::from_fn(|i| word(&query.as_chunks().0[i]));
     for (row, out) in rows.as_chunks::<8>().0.as_chunks::<WORDS>().0.iter().zip(out) {
+        ahead(row.as_flattened());
         let mut sums = [0; 4];
         for i in 0..WORDS {
             sums[i % 4] += (word(&row[i]) ^ query[i]).count_ones();
@@ -58,9 +64,10 @@ fn whole_words<const WORDS: usize>(rows: &[u8], query: &[u8], out: &mut [u32]) {
 }
 
 #[inline(always)]
-fn any_bytes(rows: &[u8], query: &[u8], out: &mut [u32]) {
+fn any_bytes(rows: &[u8], query: &[u8], out: &mut [u32], ahead: impl Fn(&[u8])) {
     let (words, rest) = query.as_chunks::<8>();
     for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+        ahead(row);
         let (row_words, row_rest) = row.as_chunks::<8>();
         let sum: u32 = row_words.iter().zip(words).map(|(a, b)| (word(a) ^ word(b)).count_ones()).sum();
         *out = sum + row_rest.iter().zip(rest).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();

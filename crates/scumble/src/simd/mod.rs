@@ -3,6 +3,9 @@
 //! Every kernel exists as plain Rust and as AVX2, equal bit for bit. There are no kernels for AVX-512 yet: that level is
 //! accepted where the processor has it and runs the AVX2 ones. Other processors run the plain code.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+
 use crate::error::ParameterError;
 use std::sync::OnceLock;
 
@@ -80,6 +83,29 @@ fn avx2() -> Option<Level> {
 fn has_avx512() -> bool {
     false
 }
+
+/// Values side by side in a block: rows that the projection and the samplers take at a time.
+pub(crate) const LANES: usize = 32;
+
+/// Defines a kernel that runs at a level: the function of that name in the module `scalar` or `avx2` beside it.
+macro_rules! kernel {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)?) => {
+        $(#[$doc])*
+        #[inline]
+        #[allow(clippy::too_many_arguments)] // plain slices and numbers: what a kernel is called with
+        pub(crate) fn $name(level: $crate::simd::Level, $($arg: $type),*) $(-> $out)? {
+            match level {
+                $crate::simd::Level::Scalar => scalar::$name($($arg),*),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the level proves that the processor has AVX2, and with it POPCNT.
+                $crate::simd::Level::Avx2(_) => unsafe { avx2::$name($($arg),*) },
+                #[cfg(not(target_arch = "x86_64"))]
+                $crate::simd::Level::Avx2(_) => unreachable!("found on x86-64 only"),
+            }
+        }
+    };
+}
+pub(crate) use kernel;
 
 /// Room that begins on a cache line, so that no register of it crosses one.
 #[derive(Debug, Clone, Default)]
