@@ -29,7 +29,7 @@ folder = options.folder or tempfile.mkdtemp(prefix="scumble-bench-")
 os.makedirs(folder, exist_ok=True)
 at = lambda name: os.path.join(folder, name)
 rng = np.random.default_rng(0)
-bars, facts, curves = [], [], []
+bars, facts, curves, commands_run = [], [], [], {}
 
 
 def ours(task, threads=1, reps=3, **arguments):
@@ -326,12 +326,31 @@ def searches():
 # ---------------------------------------------------------------- whole commands
 
 def peak(command, **more):
-    """Seconds and peak memory (MiB) of a command."""
+    """Seconds by the clock, peak memory (MiB) and processor seconds of a command."""
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
     _, status, usage = os.wait4(child.pid, 0)
     assert status == 0, command
-    return time.perf_counter() - start, usage.ru_maxrss / 1024
+    return time.perf_counter() - start, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
+
+
+def command_speed(name, command, out, environment, rounds, bytes_in, beside):
+    """Runs a command after `beside` in each round: ratios by the clock, and what scale.md needs to know."""
+    ratios, mine, theirs, memory, work = [], [], [], [], []
+    for _ in range(rounds):
+        theirs.append(beside())
+        seconds, mib, busy = peak(command + ["--out", out], env=environment)
+        mine.append(seconds)
+        memory.append(mib)
+        work.append(busy)
+        ratios.append(theirs[-1] / seconds)
+        written = os.path.getsize(out)
+        for path in (out, out + ".certificate.json"):
+            if os.path.exists(path):
+                os.remove(path)
+    commands_run[name] = dict(bytes_in=bytes_in, bytes_out=written, clock=statistics.median(mine),
+                              processor=statistics.median(work), memory=max(memory))
+    return ratios, theirs, mine, memory
 
 
 def commands():
@@ -346,51 +365,71 @@ def commands():
     del file
     environment = dict(os.environ)
     environment.pop("RAYON_NUM_THREADS")
-    base = ["--epsilon", "1", "--beta", "1", "--range", "0,1", "--threads", "2", "--seed", "11" * 32]
-    for mechanism, k, ending in (("dp-signoporp-ceil", "256", "npy"), ("dp-signoporp-ceil", "256", "parquet"),
-                                 ("dp-oporp-staircase", "256", "npy")):
-        ratios, mine, reading, memory = [], [], [], []
-        for _ in range(max(2, ROUNDS - 2)):
-            reading.append(peak(["cat", path])[0])
-            out = at("large-out." + ending)
-            command = [options.cli, "release", path, "--out", out, "--mechanism", mechanism, "-k", k] + base
-            seconds, mib = peak(command, env=environment)
-            mine.append(seconds)
-            memory.append(mib)
-            ratios.append(reading[-1] / seconds)
-            for name in (out, out + ".certificate.json"):
-                if os.path.exists(name):
-                    os.remove(name)
-        gigabytes = os.path.getsize(path) / 1e9
+    base = ["--epsilon", "1", "--beta", "1", "--range", "0,1", "--threads", "2", "--seed", "11" * 32, "-k", "256"]
+    release = lambda path, mechanism: [options.cli, "release", path, "--mechanism", mechanism] + base
+    size = os.path.getsize(path)
+    for mechanism, ending in (("dp-signoporp-ceil", "npy"), ("dp-signoporp-ceil", "parquet"), ("dp-oporp-staircase", "npy")):
         name = f"command: {mechanism}, 4 GiB .npy to .{ending}, two threads"
-        record(f"{name} / cat", 0.5, ratios, gigabytes / statistics.median(reading), gigabytes / statistics.median(mine), "GB/s")
+        ratios, theirs, mine, memory = command_speed(
+            name, release(path, mechanism), at("large-out." + ending), environment, max(3, ROUNDS - 2), size,
+            lambda: peak(["cat", path])[0])
+        record(f"{name} / cat", 0.5, ratios, size / 1e9 / statistics.median(theirs), size / 1e9 / statistics.median(mine), "GB/s")
         absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
     os.remove(path)
     import pyarrow as pa, pyarrow.parquet as pq
     p, rows = 768, 700_000
     path = at("large.parquet")
     kind = pa.schema([("id", pa.int64()), ("vector", pa.list_(pa.float32(), p))])
-    with pq.ParquetWriter(path, kind, compression="none", use_dictionary=False) as writer:
-        for i in range(0, rows, 20_000):
-            values = pa.array(rng.random(20_000 * p, dtype=np.float32))
-            vectors = pa.FixedSizeListArray.from_arrays(values, p)
-            writer.write_table(pa.table([pa.array(np.arange(i, i + 20_000)), vectors], schema=kind))
-    ratios, mine, memory = [], [], []
-    size = os.path.getsize(path) / 1e9
-    theirs = []
-    for _ in range(2):
-        theirs.append(timed(lambda: [None for _ in pq.ParquetFile(path).iter_batches(8192, use_threads=False)], time.perf_counter))
-        out = at("large-out.parquet")
-        seconds, mib = peak([options.cli, "release", path, "--out", out, "--mechanism", "dp-signoporp-ceil", "-k", "256"]
-                            + base, env=environment)
-        os.remove(out)
-        mine.append(seconds)
-        memory.append(mib)
-        ratios.append(theirs[-1] / seconds)
-    record("command: 2 GiB Parquet, FixedSizeList<f32>[768] / pyarrow reading it alone", 1.0, ratios,
-           size / statistics.median(theirs), size / statistics.median(mine), "GB/s")
-    absolute("command: 2 GiB Parquet: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
+
+    def write_parquet(path, rows):
+        with pq.ParquetWriter(path, kind, compression="none", use_dictionary=False) as writer:
+            for i in range(0, rows, 20_000):
+                values = pa.array(rng.random(20_000 * p, dtype=np.float32))
+                vectors = pa.FixedSizeListArray.from_arrays(values, p)
+                writer.write_table(pa.table([pa.array(np.arange(i, i + 20_000)), vectors], schema=kind))
+        return os.path.getsize(path)
+
+    size = write_parquet(path, rows)
+    reading = lambda: timed(lambda: [None for _ in pq.ParquetFile(path).iter_batches(8192, use_threads=False)], time.perf_counter)
+    name = "command: dp-signoporp-ceil, 2 GiB Parquet of FixedSizeList<f32>[768], two threads"
+    ratios, theirs, mine, memory = command_speed(name, release(path, "dp-signoporp-ceil"), at("large-out.parquet"), environment,
+                                                 2, size, reading)
+    record(f"{name} / pyarrow reading it alone", 1.0, ratios, size / 1e9 / statistics.median(theirs),
+           size / 1e9 / statistics.median(mine), "GB/s")
+    absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
+    # Keyed noise, as Spark has it: a stream of its own for every row.
+    size = write_parquet(path, 100_000)
+    key = at("sticky.key")
+    if not os.path.exists(key):
+        subprocess.run([options.cli, "keygen", "--sticky", "--out", key], check=True, capture_output=True)
+    name = "command: the same with keyed noise, 100,000 rows"
+    _, _, mine, _ = command_speed(name, release(path, "dp-signoporp-ceil") + ["--sticky-key", key], at("keyed-out.parquet"),
+                                  environment, 2, size, lambda: 1.0)
+    facts.append((name, f"{size / 1e9 / statistics.median(mine):.3g} GB/s, {100_000 / statistics.median(mine):,.0f} rows/s"))
     os.remove(path)
+
+
+def scale():
+    """What a billion rows of 768 floats cost, from the commands that were run."""
+    rows, width = 1e9, 768 * 4
+    lines = ["| measured here, two threads | input | by the clock | processor | GB/s | processor s a GB | bytes out a byte in | peak |",
+             "|---|---|---|---|---|---|---|---|"]
+    for name, run in commands_run.items():
+        gigabytes = run["bytes_in"] / 1e9
+        lines.append(f"| {name.removeprefix('command: ')} | {gigabytes:.2f} GB | {run['clock']:.2f} s | {run['processor']:.2f} s "
+                     f"| {gigabytes / run['clock']:.2f} | {run['processor'] / gigabytes:.3f} "
+                     f"| {run['bytes_out'] / run['bytes_in']:.4f} | {run['memory']:.0f} MiB |")
+    total = rows * width / 1e9
+    minutes = lambda seconds: f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+    lines += ["", f"A billion rows are {total / 1000:.2f} TB. By these figures (arithmetic, not run):", "",
+              "| | processor time | 2 cores | 16 cores | 64 cores in a cluster |", "|---|---|---|---|---|"]
+    for name, run in commands_run.items():
+        seconds = run["processor"] / (run["bytes_in"] / 1e9) * total
+        lines.append(f"| {name.removeprefix('command: ')} | {minutes(seconds)} | "
+                     + " | ".join(minutes(seconds / cores) for cores in (2, 16, 64)) + " |")
+    lines += [f"| reading alone, at 1 GB/s (network disk) or 5 GB/s (local NVMe) | | {minutes(total)} or {minutes(total / 5)} | the same "
+              f"| by its storage |"]
+    return "\n".join(lines)
 
 
 # ---------------------------------------------------------------- growth
@@ -463,15 +502,26 @@ def report():
 for part in (releases, symbols_beside_bits, whole_records, dense, sparse, samplers, searches, growth, commands):
     part()
 text = report()
-json.dump(dict(bars=bars, facts=facts, curves=curves), open("target/bench.json", "w"), indent=1)
-if options.no_write or options.only:
-    print(text)
-else:
-    path, (start, end) = "docs/performance.md", ("<!-- measured by ./bench -->", "<!-- end -->")
-    page = open(path).read()
-    head, _, rest = page.partition(start)
-    _, _, tail = rest.partition(end)
+json.dump(dict(bars=bars, facts=facts, curves=curves, commands=commands_run), open("target/bench.json", "w"), indent=1)
+
+
+def put(path, text):
+    """Replaces what stands between the marks; the rest of the page is written by hand and stays."""
+    start, end = "<!-- measured by ./bench -->", "<!-- end -->"
+    head, found, rest = open(path).read().partition(start)
+    _, closed, tail = rest.partition(end)
+    assert found and closed, f"{path} has no place for the tables"
     open(path, "w").write(f"{head}{start}\n{text}\n{end}{tail}")
     print(f"wrote {path}")
+
+
+if options.no_write or options.only:
+    print(text)
+    if commands_run:
+        print(scale())
+else:
+    put("docs/performance.md", text)
+    if commands_run:
+        put("docs/scale.md", scale())
 missed = [name for name, bar, value, *_ in bars if value < bar]
 print(f"{len(bars) - len(missed)} of {len(bars)} bars met" + "".join(f"\n  missed: {name}" for name in missed))

@@ -253,7 +253,10 @@ impl Oporp {
             *bank = bank.wrapping_add(q);
         };
         for (index, value) in indices.iter().zip(values) {
-            let entries = index.map(|i| table[i as usize]);
+            let mut entries = [0; 8];
+            for (entry, &i) in entries.iter_mut().zip(index) {
+                *entry = table[i as usize];
+            }
             entries.into_iter().zip(*value).for_each(|(entry, q)| add(entry, q));
         }
         rest.iter().zip(rest_values).for_each(|(&i, &q)| add(table[i as usize], q));

@@ -41,11 +41,48 @@ pub(crate) fn prefetch<T>(from: &[T], ahead: usize) {
     _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().cast::<i8>().wrapping_add(ahead));
 }
 
-/// The first 16 bytes of two slices, one in each half.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(crate) fn two<T>(first: &[T], second: &[T]) -> __m256i {
-    _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(load_half(first)), load_half(second))
+/// Rows of a matrix, checked once: checks of every 16 bytes would cost more than transposing them.
+pub(crate) struct Matrix<'a, T> {
+    values: &'a [T],
+    stride: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl<'a, T> Matrix<'a, T> {
+    pub(crate) fn new(values: &'a [T], stride: usize, rows: usize, columns: usize) -> Self {
+        assert!(rows == 0 || columns == 0 || (rows - 1) * stride + columns <= values.len(), "rows leave the matrix");
+        Self { values, stride, rows, columns }
+    }
+
+    /// 16 bytes of two rows from a column on, one in each half.
+    ///
+    /// # Safety
+    /// The rows and the columns must be within the matrix.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) unsafe fn two(&self, first: usize, second: usize, column: usize) -> __m256i {
+        // SAFETY: 16 bytes are readable, at any alignment: the caller keeps to the matrix.
+        let half = |row: usize| unsafe { _mm_loadu_si128(self.place(row, column, 16).cast()) };
+        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(half(first)), half(second))
+    }
+
+    /// 32 bytes of a row from a column on.
+    ///
+    /// # Safety
+    /// The row and the columns must be within the matrix.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) unsafe fn one(&self, row: usize, column: usize) -> __m256i {
+        // SAFETY: 32 bytes are readable, at any alignment: the caller keeps to the matrix.
+        unsafe { _mm256_loadu_si256(self.place(row, column, 32).cast()) }
+    }
+
+    #[inline]
+    fn place(&self, row: usize, column: usize, bytes: usize) -> *const T {
+        debug_assert!(row < self.rows && column + bytes / size_of::<T>() <= self.columns);
+        self.values.as_ptr().wrapping_add(row.wrapping_mul(self.stride).wrapping_add(column))
+    }
 }
 
 /// The first 16 bytes in both halves: a table for look-ups.

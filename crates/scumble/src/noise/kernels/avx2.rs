@@ -204,7 +204,13 @@ pub(super) fn guided(guide: &Guide, random: &[u8], out: &mut [i16], ties: &mut V
         let index = _mm256_sub_epi32(_mm256_srl_epi32(position, shift), base);
         let index = _mm256_max_epi32(index, _mm256_setzero_si256());
         // SAFETY: an index is that of a cell: the highest bit of a draw is at most bit 30, the last octave's.
-        let cell = unsafe { _mm256_i32gather_epi32::<4>(guide.cells.as_ptr().cast(), index) };
+        let cell = |index: i64| unsafe { *guide.cells.get_unchecked(index as usize) } as i32;
+        let two = |indices: i64| [cell(indices & 0xffff_ffff), cell(indices >> 32)]; // none is negative
+        let [a, b] = two(_mm256_extract_epi64::<0>(index));
+        let [c, d] = two(_mm256_extract_epi64::<1>(index));
+        let [e, f] = two(_mm256_extract_epi64::<2>(index));
+        let [g, h] = two(_mm256_extract_epi64::<3>(index));
+        let cell = _mm256_setr_epi32(a, b, c, d, e, f, g, h); // faster here than a gather
         let (rest, threshold) = (_mm256_and_si256(position, rest_mask), _mm256_and_si256(cell, low));
         let below = _mm256_cmpgt_epi32(threshold, rest);
         let open = _mm256_or_si256(_mm256_cmpeq_epi32(threshold, rest), cell); // the sign bit is what counts

@@ -2,7 +2,7 @@
 
 use super::{ENTRY, GROUP, GROUPS, LANES, PASS, Quantiser, scalar};
 use crate::simd::avx2::{
-    in_order, joined, load, load_floats, store, transposed_bytes, transposed_numbers, transposed_words, two,
+    Matrix, in_order, joined, load, load_floats, store, transposed_bytes, transposed_numbers, transposed_words,
 };
 use std::arch::x86_64::*;
 
@@ -99,11 +99,12 @@ pub(super) fn transpose_u8(from: &[u8], stride: usize, rows: usize, columns: usi
     if rows != LANES {
         return scalar::transpose_u8(from, stride, rows, columns, to);
     }
+    let matrix = Matrix::new(from, stride, LANES, columns);
     let whole = columns / 16 * 16;
     for c in (0..whole).step_by(16) {
         // Register r holds 16 columns of rows r and r + 16.
-        let row = |r: usize| &from[r * stride + c..][..16];
-        let v = transposed_bytes(|r| two(row(r), row(r + 16)));
+        // SAFETY: 32 rows and at least c + 16 columns are there.
+        let v = transposed_bytes(|r| unsafe { matrix.two(r, r + 16, c) });
         for (lanes, v) in to[c * LANES..].chunks_exact_mut(LANES).zip(v) {
             store(lanes, v);
         }
@@ -118,11 +119,12 @@ pub(super) fn transpose_i16(from: &[i16], stride: usize, rows: usize, columns: u
     if rows != LANES {
         return scalar::transpose_i16(from, stride, rows, columns, to);
     }
+    let matrix = Matrix::new(from, stride, LANES, columns);
     let whole = columns / 8 * 8;
     for c in (0..whole).step_by(8) {
         for half in [0, 16] {
-            let row = |r: usize| &from[(half + r) * stride + c..][..8];
-            let v = transposed_words(|r| two(row(r), row(r + 8)));
+            // SAFETY: 32 rows and at least c + 8 columns are there.
+            let v = transposed_words(|r| unsafe { matrix.two(half + r, half + r + 8, c) });
             for (lanes, v) in to[c * LANES..].chunks_exact_mut(LANES).zip(v) {
                 store(&mut lanes[half..], v);
             }
@@ -136,12 +138,12 @@ pub(super) fn transpose_i16(from: &[i16], stride: usize, rows: usize, columns: u
 #[target_feature(enable = "avx2")]
 pub(super) fn untranspose_i16(from: &[i16], rows: usize, stride: usize, to: &mut [i16]) {
     let outputs = from.len() / LANES;
+    let matrix = Matrix::new(from, LANES, outputs, LANES);
     let whole = if rows == LANES { outputs / 16 * 16 } else { 0 };
     for j in (0..whole).step_by(16) {
-        let tile = &from[j * LANES..];
         for r in (0..LANES).step_by(8) {
-            let output = |j: usize| &tile[j * LANES + r..][..8];
-            let v = transposed_words(|j| two(output(j), output(j + 8)));
+            // SAFETY: at least j + 16 outputs are there, of 32 lanes each.
+            let v = transposed_words(|i| unsafe { matrix.two(j + i, j + i + 8, r) });
             for (i, v) in v.into_iter().enumerate() {
                 store(&mut to[(r + i) * stride + j..][..16], v);
             }
@@ -155,12 +157,13 @@ pub(super) fn untranspose_i16(from: &[i16], rows: usize, stride: usize, to: &mut
 #[target_feature(enable = "avx2")]
 pub(super) fn untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [u8]) {
     let outputs = from.len() / LANES;
+    let matrix = Matrix::new(from, LANES, outputs, LANES);
     let whole = if rows == LANES { outputs / 32 * 32 } else { 0 };
     for j in (0..whole).step_by(32) {
         for r in [0, 16] {
             // Register i holds 16 rows of outputs j + i and j + i + 16.
-            let output = |i: usize| &from[(j + i) * LANES + r..][..16];
-            let v = transposed_bytes(|i| two(output(i), output(i + 16)));
+            // SAFETY: at least j + 32 outputs are there, of 32 lanes each.
+            let v = transposed_bytes(|i| unsafe { matrix.two(j + i, j + i + 16, r) });
             for (i, v) in v.into_iter().enumerate() {
                 store(&mut to[(r + i) * stride + j..][..32], v);
             }
@@ -176,13 +179,14 @@ pub(super) fn transpose_i32(from: &[i32], stride: usize, rows: usize, columns: u
     if rows != LANES {
         return scalar::transpose_i32(from, stride, rows, columns, to);
     }
+    let matrix = Matrix::new(from, stride, LANES, columns);
     let whole = columns / 8 * 8;
     for c in (0..whole).step_by(8) {
         for r in (0..LANES).step_by(8) {
             // Register i holds 4 columns of rows i and i + 4.
             for c in [c, c + 4] {
-                let row = |i: usize| &from[(r + i) * stride + c..][..4];
-                let v = transposed_numbers(|i| two(row(i), row(i + 4)));
+                // SAFETY: 32 rows and at least c + 4 columns are there.
+                let v = transposed_numbers(|i| unsafe { matrix.two(r + i, r + i + 4, c) });
                 for (j, v) in v.into_iter().enumerate() {
                     store(&mut to[(c + j) * LANES + r..], v);
                 }
@@ -198,7 +202,8 @@ pub(super) fn transpose_i32(from: &[i32], stride: usize, rows: usize, columns: u
 pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], larger: usize, size: usize, out: &mut [i16]) {
     // Factors (+-1, +-1) of a pair of cells, by their two minus bits; the last is for a cell alone.
     const FACTORS: [[[i8; 2]; 16]; 4] = [[[1, 1]; 16], [[-1, 1]; 16], [[1, -1]; 16], [[-1, -1]; 16]];
-    let lanes_of = |entry: u32| &cells[(entry >> 1) as usize * LANES..][..LANES];
+    let cells = cells.as_chunks::<LANES>().0;
+    let lanes_of = |entry: u32| &cells[(entry >> 1) as usize];
     let mut at = 0;
     for (j, lanes) in out.chunks_exact_mut(LANES).enumerate() {
         let end = at + size + usize::from(j < larger);
@@ -382,11 +387,12 @@ pub(super) fn weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32]) {
 
 #[target_feature(enable = "avx2")]
 pub(super) fn sparse_i16(cells: &[i16], attributes: &[u32], starts: &[usize], most: usize, out: &mut [i32]) {
+    let cells = cells.as_chunks::<LANES>().0;
     // Sums of all lanes of the listed attributes.
     let sum = |list: &[u32]| {
         let mut sums = [_mm256_setzero_si256(); 2];
         for &attribute in list {
-            let lanes = &cells[attribute as usize * LANES..][..LANES];
+            let lanes = &cells[attribute as usize];
             sums = [_mm256_add_epi16(sums[0], load(lanes)), _mm256_add_epi16(sums[1], load(&lanes[16..]))];
         }
         sums.map(|sum| {

@@ -70,14 +70,14 @@ macro_rules! oporp {
     ($name:ident, $cell:ty, $sum:ty) => {
         #[inline(always)]
         pub(super) fn $name(cells: &[$cell], entries: &[u32], larger: usize, size: usize, out: &mut [$sum]) {
+            let cells = cells.as_chunks::<LANES>().0;
             let mut at = 0;
             for (j, lanes) in out.chunks_exact_mut(LANES).enumerate() {
                 let end = at + size + usize::from(j < larger);
                 let mut sums = [0; LANES];
                 for &entry in &entries[at..end] {
                     let minus = -((entry & 1) as $sum); // all ones for minus: (x ^ -1) + 1 = -x
-                    let cells = &cells[(entry >> 1) as usize * LANES..][..LANES];
-                    for (sum, &cell) in sums.iter_mut().zip(cells) {
+                    for (sum, &cell) in sums.iter_mut().zip(&cells[(entry >> 1) as usize]) {
                         *sum = <$sum>::wrapping_add(*sum, (<$sum>::from(cell) ^ minus).wrapping_sub(minus));
                     }
                 }

@@ -1,21 +1,22 @@
 //! The kernels for AVX2.
 
 use super::{NibbleTables, ROWS, TILE, scalar};
-use crate::simd::avx2::{joined, load, load_floats, prefetch, store, transposed_bytes, twice, two};
+use crate::simd::avx2::{Matrix, joined, load, load_floats, prefetch, store, transposed_bytes, twice};
 use std::arch::x86_64::*;
 
 #[target_feature(enable = "avx2")]
 pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
     let mask = _mm256_set1_epi8(15);
+    let matrix = Matrix::new(rows, width, ROWS, width);
     let whole = width / 16 * 16;
     for c in (0..whole).step_by(16) {
         for half in [0, 32] {
-            let row = |r: usize| &rows[(half + r) * width + c..][..16];
-            let v = transposed_bytes(|r| two(row(r), row(r + 16)));
-            for (j, v) in v.into_iter().enumerate() {
-                let at = (c + j) * ROWS + half;
-                store(&mut low[at..], _mm256_and_si256(v, mask));
-                store(&mut high[at..], _mm256_and_si256(_mm256_srli_epi16::<4>(v), mask));
+            // SAFETY: 64 rows and at least c + 16 columns are there.
+            let v = transposed_bytes(|r| unsafe { matrix.two(half + r, half + r + 16, c) });
+            let (low, high) = (&mut low.as_chunks_mut::<ROWS>().0[c..], &mut high.as_chunks_mut::<ROWS>().0[c..]);
+            for (v, (low, high)) in v.into_iter().zip(low.iter_mut().zip(high)) {
+                store(&mut low[half..], _mm256_and_si256(v, mask));
+                store(&mut high[half..], _mm256_and_si256(_mm256_srli_epi16::<4>(v), mask));
             }
         }
     }
@@ -95,18 +96,17 @@ pub(super) fn look_up(row: &[u8], tables: &[[[f32; 8]; 256]], sums: &mut [f32; 8
 pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
     let k = query.len();
     let whole = k / 16 * 16;
-    let chunks = query[..whole].as_chunks::<16>().0;
-    // Slices of one known length: no bound is checked in the loop.
-    let row = |r: usize| &rows[r * k..][..whole].as_chunks::<16>().0[..chunks.len()];
-    let tile: [&[[f32; 16]]; TILE] = std::array::from_fn(row);
+    let tile = Matrix::new(rows, k, TILE, k);
     // `sum` of floats starts from -0. Eight sums at a time, one for each row: more would not fit the registers.
     let mut sum = _mm256_set1_ps(-0.0);
     for half in [0, 8] {
         let mut lanes = [_mm256_setzero_ps(); TILE];
-        for at in 0..chunks.len() {
-            let q = load_floats(&chunks[at][half..]);
-            for (row, lanes) in tile.iter().zip(&mut lanes) {
-                *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(q, load_floats(&row[at][half..])));
+        for (at, chunk) in query[..whole].as_chunks::<16>().0.iter().enumerate() {
+            let q = load_floats(&chunk[half..]);
+            for (row, lanes) in lanes.iter_mut().enumerate() {
+                // SAFETY: TILE rows of k values are there, and 16 at + half + 8 <= whole <= k.
+                let values = unsafe { tile.one(row, 16 * at + half) };
+                *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(q, _mm256_castsi256_ps(values)));
             }
         }
         for lane in across(&lanes) {
