@@ -325,13 +325,7 @@ impl BlockProjector {
             if !bins.add_to_banks(index, values, banks) {
                 return false;
             }
-            let mut lost = 0;
-            for (x, [minus, plus]) in x.iter_mut().zip(banks.as_chunks().0) {
-                let sum = plus.wrapping_sub(*minus); // within the bound
-                *x = sum as i16;
-                lost |= sum ^ i32::from(*x);
-            }
-            if lost != 0 {
+            if !kernels::join_banks(self.level, banks, x) {
                 *wide = true;
                 return false;
             }
@@ -344,8 +338,7 @@ impl BlockProjector {
         let Layout::Sparse { offsets, index, values: scalars } = rows.layout() else { return None };
         let (start, end) = (offsets[i], offsets[i + 1]);
         let index = &index[start..end];
-        let rising = index.windows(2).fold(true, |rising, pair| rising & (pair[0] < pair[1]));
-        if !rising || index.last().is_some_and(|&last| last as usize >= rows.dim()) {
+        if !kernels::is_rising(self.level, index) || index.last().is_some_and(|&last| last as usize >= rows.dim()) {
             return None;
         }
         values.resize(index.len(), 0);

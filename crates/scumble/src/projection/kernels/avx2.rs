@@ -2,7 +2,7 @@
 
 use super::{ENTRY, GROUP, GROUPS, LANES, PASS, Quantiser, scalar};
 use crate::simd::avx2::{
-    Matrix, in_order, joined, load, load_floats, store, transposed_bytes, transposed_numbers, transposed_words,
+    Matrix, in_order, joined, load, store, transposed_bytes, transposed_numbers, transposed_words,
 };
 use std::arch::x86_64::*;
 
@@ -23,6 +23,8 @@ recompiled! {
     oporp_i16(cells: &[i16], entries: &[u32], larger: usize, size: usize, out: &mut [i16]);
     oporp_i32(cells: &[i32], entries: &[u32], larger: usize, size: usize, out: &mut [i32]);
     pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8]);
+    is_rising(index: &[u32]) -> bool;
+    join_banks(banks: &[i32], out: &mut [i16]) -> bool;
 }
 
 /// The constants of the quantiser in registers.
@@ -39,13 +41,13 @@ impl Rounding {
         Self { scale: _mm256_set1_ps(q.twice_per_unit as f32), clip: [_mm256_set1_ps(low), _mm256_set1_ps(high)] }
     }
 
-    /// Eight values on the grid, clipped; `finite` stays 0 in lanes that were finite.
+    /// Eight values on the grid, clipped; `most` keeps the largest bits of a value without its sign.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn round(&self, from: &[f32], finite: &mut __m256) -> __m256i {
-        let v = load_floats(from);
-        // v - v is 0 if v is finite, and not a number otherwise, nor is any sum with it.
-        *finite = _mm256_add_ps(*finite, _mm256_sub_ps(v, v));
+    fn round(&self, from: &[f32], most: &mut __m256i) -> __m256i {
+        let bits = load(from);
+        *most = _mm256_max_epi32(*most, _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX)));
+        let v = _mm256_castsi256_ps(bits);
         let twice = _mm256_mul_ps(v, self.scale);
         let twice = _mm256_min_ps(_mm256_max_ps(twice, self.clip[0]), self.clip[1]);
         // Above 2^31 the conversion gives the least integer: the clip ends there for grids of 31 bits only, whose
@@ -55,27 +57,26 @@ impl Rounding {
     }
 }
 
-/// True if no lane is without a number.
+/// True if these are bits of finite values: infinity comes after them.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn are_finite(zeros: __m256) -> bool {
-    _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_ORD_Q>(zeros, zeros)) == 0xff
+fn are_finite(most: __m256i) -> bool {
+    _mm256_movemask_epi8(_mm256_cmpgt_epi32(_mm256_set1_epi32(f32::INFINITY.to_bits() as i32), most)) == -1
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn quantise_f32_i16(q: Quantiser, from: &[f32], to: &mut [i16]) -> bool {
     // Twice the bounds are exact, and are rounded to the bounds: nothing is left to be clipped afterwards.
     let rounding = Rounding::new(q, (2.0 * q.bounds.0 as f32, 2.0 * q.bounds.1 as f32));
-    let mut finite = [_mm256_setzero_ps(); 2];
+    let mut most = _mm256_setzero_si256();
     let (blocks, rest) = from.as_chunks::<16>();
     let (out, out_rest) = to.as_chunks_mut::<16>();
     for (v, q) in blocks.iter().zip(out) {
         let (low, high) = v.split_at(8);
-        let (low, high) = (rounding.round(low, &mut finite[0]), rounding.round(high, &mut finite[1]));
+        let (low, high) = (rounding.round(low, &mut most), rounding.round(high, &mut most));
         store(q, in_order(_mm256_packs_epi32(low, high)));
     }
-    let whole = are_finite(_mm256_add_ps(finite[0], finite[1]));
-    scalar::quantise_f32_i16(q, rest, out_rest) && whole
+    scalar::quantise_f32_i16(q, rest, out_rest) && are_finite(most)
 }
 
 #[target_feature(enable = "avx2")]
@@ -84,14 +85,14 @@ pub(super) fn quantise_f32_i32(q: Quantiser, from: &[f32], to: &mut [i32]) -> bo
         return scalar::quantise_f32_i32(q, from, to);
     }
     let rounding = Rounding::new(q, q.clip_f32());
-    let (least, most) = (_mm256_set1_epi32(q.bounds.0), _mm256_set1_epi32(q.bounds.1));
-    let mut finite = _mm256_setzero_ps();
+    let (lo, hi) = (_mm256_set1_epi32(q.bounds.0), _mm256_set1_epi32(q.bounds.1));
+    let mut most = _mm256_setzero_si256();
     let (blocks, rest) = from.as_chunks::<8>();
     let (out, out_rest) = to.as_chunks_mut::<8>();
     for (v, q) in blocks.iter().zip(out) {
-        store(q, _mm256_min_epi32(_mm256_max_epi32(rounding.round(v, &mut finite), least), most));
+        store(q, _mm256_min_epi32(_mm256_max_epi32(rounding.round(v, &mut most), lo), hi));
     }
-    scalar::quantise_f32_i32(q, rest, out_rest) && are_finite(finite)
+    scalar::quantise_f32_i32(q, rest, out_rest) && are_finite(most)
 }
 
 #[target_feature(enable = "avx2")]

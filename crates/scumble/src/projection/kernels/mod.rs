@@ -104,6 +104,14 @@ kernel! {
     oporp_i32(cells: &[i32], entries: &[u32], larger: usize, size: usize, out: &mut [i32])
 }
 kernel! {
+    /// True if every number is larger than the one before.
+    is_rising(index: &[u32]) -> bool
+}
+kernel! {
+    /// `out[j] = banks[2 j + 1] - banks[2 j]`; false if a difference leaves 16 bits.
+    join_banks(banks: &[i32], out: &mut [i16]) -> bool
+}
+kernel! {
     /// Rademacher: `out += sum of +-cells`. `patterns` has for every pass of [`PASS`] attributes and every output one
     /// pattern a [`GROUP`], times [`ENTRY`]: bit i is 1 where attribute i has weight +1. [`PASS`] cells fit 16 bits.
     rademacher_i16(cells: &[i16], patterns: &[u16], out: &mut [i32])

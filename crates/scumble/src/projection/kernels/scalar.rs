@@ -146,6 +146,22 @@ pub(super) fn weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32]) {
     }
 }
 
+#[inline(always)]
+pub(super) fn is_rising(index: &[u32]) -> bool {
+    index.iter().zip(index.iter().skip(1)).fold(true, |rising, (a, b)| rising & (a < b))
+}
+
+#[inline(always)]
+pub(super) fn join_banks(banks: &[i32], out: &mut [i16]) -> bool {
+    let mut lost = 0;
+    for (x, [minus, plus]) in out.iter_mut().zip(banks.as_chunks().0) {
+        let sum = plus.wrapping_sub(*minus);
+        *x = sum as i16;
+        lost |= sum ^ i32::from(*x);
+    }
+    lost == 0
+}
+
 /// Inlined with the bases in use as constants, so that the product becomes shifts and adds.
 #[inline(always)]
 pub(super) fn pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8]) {
