@@ -1,6 +1,7 @@
 //! Rows as floats, for evaluation only: a copy of private rows, or released values.
 
 use super::random::Fixed;
+use crate::search::dot;
 use crate::vectors::{Layout, Rows, Scalars};
 use std::fmt;
 
@@ -188,21 +189,6 @@ impl Row<'_> {
     }
 }
 
-/// Inner product in a fixed order: sixteen running sums, so that the compiler may use wide registers.
-#[inline]
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0f32; 16];
-    let (a_body, a_tail) = a.as_chunks::<16>();
-    let (b_body, b_tail) = b.as_chunks::<16>();
-    for (a, b) in a_body.iter().zip(b_body) {
-        for lane in 0..16 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let tail: f32 = a_tail.iter().zip(b_tail).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + tail
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,13 +207,5 @@ mod tests {
         assert_eq!(from_sparse.select(&[1, 1, 0]).row(2).dot(&w), 30.0);
         assert_eq!(from_dense.normalised().row(1).dot(&w), 1.0);
         assert_eq!(format!("{from_sparse:?}"), "Features(2 x 3)");
-    }
-
-    #[test]
-    fn dot_handles_every_tail() {
-        for n in 0..40 {
-            let a: Vec<f32> = (0..n).map(|i| i as f32).collect();
-            assert_eq!(dot(&a, &a), a.iter().map(|x| x * x).sum::<f32>(), "{n}");
-        }
     }
 }

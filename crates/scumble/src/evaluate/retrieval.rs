@@ -1,15 +1,13 @@
 //! Retrieval as in the paper's section 5.1: the true neighbours by cosine, precision@R and recall@R of a ranking.
 
-use super::features::{Features, Row, dot};
+use super::features::{Features, Row};
 use crate::error::ParameterError;
+use crate::search::{Hit, Metric, Top, nearest};
+use crate::simd;
 use rayon::prelude::*;
-use std::cmp::Ordering;
 
 /// How many neighbours are "true" in the paper.
 pub const TRUE_NEIGHBOURS: usize = 50;
-
-/// Rows of a block that is compared with one query after the other: about what a core's cache holds.
-const BLOCK_BYTES: usize = 1 << 18;
 
 /// The `top` rows of `database` with the greatest cosine to each query, best first; of equals, the first row.
 ///
@@ -24,60 +22,25 @@ pub fn true_neighbours(database: &Features, queries: &Features, top: usize) -> R
 
 /// The same for sketches that are known to fit each other.
 pub(crate) fn neighbours(database: &Features, queries: &Features, top: usize) -> Vec<Vec<u32>> {
-    let database = database.clone().normalised();
-    // The length of a query changes no order.
     match (database.as_dense(), queries.as_dense()) {
-        (Some(rows), Some(asked)) => dense_neighbours(rows, asked, database.dim(), top),
-        _ => sparse_neighbours(&database, queries, top),
+        (Some(rows), Some(asked)) => {
+            let dim = database.dim();
+            let decode = |row: usize, out: &mut [f32]| out.copy_from_slice(&rows[row * dim..][..dim]);
+            let asked: Vec<Vec<f32>> = asked.chunks_exact(dim).map(<[f32]>::to_vec).collect();
+            rankings(nearest(simd::level(), database.len(), &decode, &asked, top, Metric::Cosine))
+        }
+        // The length of a query changes no order.
+        _ => rankings(sparse_neighbours(&database.clone().normalised(), queries, top)),
     }
 }
 
-/// The rows of packed bits that differ least from each query; of equals, the first row.
-pub(crate) fn hamming_neighbours(rows: &[u8], queries: &[u8], width: usize, top: usize) -> Vec<Vec<u32>> {
-    let words = |bytes: &[u8]| -> Vec<u64> {
-        let padded = bytes.chunks_exact(width).flat_map(|row| {
-            row.chunks(8).map(|chunk| {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                u64::from_le_bytes(word)
-            })
-        });
-        padded.collect()
-    };
-    let (rows, queries, width) = (words(rows), words(queries), width.div_ceil(8));
-    queries
-        .par_chunks(width)
-        .map(|query| {
-            let mut best = Top::new(top);
-            for (i, row) in rows.chunks_exact(width).enumerate() {
-                let differ: u32 = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum();
-                best.offer(-(differ as f32), i as u32);
-            }
-            best.ranking()
-        })
-        .collect()
-}
-
-fn dense_neighbours(rows: &[f32], queries: &[f32], dim: usize, top: usize) -> Vec<Vec<u32>> {
-    let block = (BLOCK_BYTES / (4 * dim)).max(1);
-    queries
-        .par_chunks(16 * dim)
-        .flat_map_iter(|queries| {
-            let mut best: Vec<Top> = queries.chunks_exact(dim).map(|_| Top::new(top)).collect();
-            for (at, rows) in rows.chunks(block * dim).enumerate() {
-                for (query, best) in queries.chunks_exact(dim).zip(&mut best) {
-                    for (i, row) in rows.chunks_exact(dim).enumerate() {
-                        best.offer(dot(query, row), (at * block + i) as u32);
-                    }
-                }
-            }
-            best.into_iter().map(Top::ranking).collect::<Vec<_>>()
-        })
-        .collect()
+/// The rows that were found, best first.
+pub(crate) fn rankings(found: Vec<Vec<Hit>>) -> Vec<Vec<u32>> {
+    found.into_iter().map(|hits| hits.iter().map(|hit| hit.row as u32).collect()).collect()
 }
 
 /// By column: a query meets only the rows that share an attribute with it.
-fn sparse_neighbours(database: &Features, queries: &Features, top: usize) -> Vec<Vec<u32>> {
+fn sparse_neighbours(database: &Features, queries: &Features, top: usize) -> Vec<Vec<Hit>> {
     let columns = Columns::of(database);
     (0..queries.len())
         .into_par_iter()
@@ -90,8 +53,8 @@ fn sparse_neighbours(database: &Features, queries: &Features, top: usize) -> Vec
                     rows.iter().zip(values).for_each(|(row, value)| scores[*row as usize] += x * value);
                 });
                 let mut best = Top::new(top);
-                scores.iter().enumerate().for_each(|(row, score)| best.offer(*score, row as u32));
-                best.ranking()
+                scores.iter().enumerate().for_each(|(row, score)| best.offer(row, *score));
+                best.into_hits()
             },
         )
         .collect()
@@ -130,43 +93,6 @@ impl Columns {
     fn get(&self, j: usize) -> (&[u32], &[f32]) {
         let (from, to) = (self.offsets[j], self.offsets[j + 1]);
         (&self.rows[from..to], &self.values[from..to])
-    }
-}
-
-/// The best so far, best first. Rows must be offered in rising order: then the first of equals stays.
-struct Top {
-    size: usize,
-    found: Vec<(f32, u32)>,
-    worst: f32,
-}
-
-impl Top {
-    fn new(size: usize) -> Self {
-        Self { size, found: Vec::with_capacity(2 * size.max(1)), worst: f32::NEG_INFINITY }
-    }
-
-    #[inline]
-    fn offer(&mut self, score: f32, row: u32) {
-        if score > self.worst || self.found.len() < self.size {
-            self.found.push((score, row));
-            if self.found.len() >= 2 * self.size.max(1) {
-                self.cut();
-            }
-        }
-    }
-
-    fn cut(&mut self) {
-        self.found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        self.found.truncate(self.size);
-        self.worst = match self.found.len().cmp(&self.size) {
-            Ordering::Less => f32::NEG_INFINITY,
-            _ => self.found.last().map_or(f32::INFINITY, |(score, _)| *score),
-        };
-    }
-
-    fn ranking(mut self) -> Vec<u32> {
-        self.cut();
-        self.found.into_iter().map(|(_, row)| row).collect()
     }
 }
 
@@ -236,11 +162,14 @@ mod tests {
         let (rows, sparse_rows) = random_features(700, 37, 0.4, &mut random);
         let (queries, sparse_queries) = random_features(20, 37, 0.4, &mut random);
         let unit = rows.clone().normalised();
+        // As a score is computed: the product, over the row's length, over the query's.
+        let length = |row: Row<'_>| row.squared_norm().sqrt();
         for top in [1, 50, 700, 900] {
             let expected: Vec<Vec<u32>> = (0..queries.len())
                 .map(|q| {
                     let Row::Dense(query) = queries.row(q) else { unreachable!() };
-                    let mut all: Vec<(f32, u32)> = (0..700).map(|i| (unit.row(i).dot(query), i as u32)).collect();
+                    let score = |i| rows.row(i).dot(query) * length(rows.row(i)).recip() / length(queries.row(q));
+                    let mut all: Vec<(f32, u32)> = (0..700).map(|i| (score(i), i as u32)).collect();
                     all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
                     all.iter().take(top).map(|(_, i)| *i).collect()
                 })
@@ -263,12 +192,6 @@ mod tests {
         let rows = Features::dense(vec![1.0, 0.0, 2.0, 0.0, 0.0, 1.0, 3.0, 0.0], 2);
         let query = Features::dense(vec![5.0, 0.0], 2);
         assert_eq!(true_neighbours(&rows, &query, 3).unwrap(), [[0, 1, 3]]);
-    }
-
-    #[test]
-    fn hamming_counts_differing_bits() {
-        let rows = [0b1111_0000, 1, 0b1111_0001, 0, 0b0000_1111, 0, 0b1111_0000, 0];
-        assert_eq!(hamming_neighbours(&rows, &[0b1111_0000, 0], 2, 3), [[3, 0, 1]]);
     }
 
     #[test]

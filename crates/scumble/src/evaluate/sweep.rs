@@ -5,18 +5,15 @@
 
 use super::features::Features;
 use super::outcome::{Outcome, Outcomes};
-use super::retrieval::{TRUE_NEIGHBOURS, hamming_neighbours, neighbours, precision_recall, true_neighbours};
+use super::retrieval::{TRUE_NEIGHBOURS, neighbours, precision_recall, rankings, true_neighbours};
 use super::svm;
 use crate::error::{DataError, ParameterError};
-use crate::mechanism::{Mechanism, MechanismId, OutputKind, Parameters};
+use crate::mechanism::{Mechanism, Parameters};
 use crate::noise::SecretRng;
-use crate::projection::{Projection, Seed};
-use crate::release::{Encoder, Encoding, ReleaseError, Releaser};
-use crate::search::ExactQueries;
-use crate::vectors::{QuantisedRow, Rows};
-use rayon::prelude::*;
-use std::collections::HashMap;
-use std::sync::Arc;
+use crate::projection::Seed;
+use crate::release::{Encoder, Encoding, Release, ReleaseError, Releaser};
+use crate::search::{ExactQueries, Queries, search};
+use crate::vectors::Rows;
 
 /// One thing to try: a mechanism and an encoding. Epsilon and seed of the parameters are replaced in the sweep.
 #[derive(Debug, Clone)]
@@ -63,6 +60,11 @@ impl Candidate {
     /// True for a mechanism that the paper does not have.
     pub fn is_ours(&self) -> bool {
         self.parameters.mechanism.paper().starts_with("ours")
+    }
+
+    /// The sketch itself, which no noise asks to clip.
+    fn unclipped(&self) -> Self {
+        Self { parameters: Parameters { sketch_clip: None, ..self.parameters.clone() }, ..self.clone() }
     }
 
     fn mechanism(&self, epsilon: f64, seed: Seed) -> Result<Mechanism, ParameterError> {
@@ -126,18 +128,23 @@ pub fn retrieval(
 ) -> Result<Outcomes, SweepError> {
     let truth = true_neighbours(&Features::from_rows(&database), &Features::from_rows(&queries), TRUE_NEIGHBOURS)?;
     let top = settings.depths.iter().copied().max().unwrap_or(TRUE_NEIGHBOURS);
-    let measure = |task: &mut Task<'_, '_>, found: &mut Vec<(String, f64)>| {
-        let mut record = |rankings: &[Vec<u32>], suffix: &str| {
-            for at in precision_recall(rankings, &truth, &settings.depths) {
+    let measure = |tables: Tables, found: &mut Vec<(String, f64)>| {
+        let mut record = |rankings: Vec<Vec<u32>>, suffix: &str| {
+            for at in precision_recall(&rankings, &truth, &settings.depths) {
                 found.push((format!("recall@{}{suffix}", at.at), at.recall));
                 found.push((format!("precision@{}{suffix}", at.at), at.precision));
             }
         };
-        let (rows, asked) = task.sketches()?;
-        record(&rows.rank(&asked, top), "");
-        if settings.exact_queries && task.mechanism.is_some() {
-            let exact = task.exact_queries(queries)?;
-            record(&neighbours(&rows.into_values(), &exact, top), " exact query");
+        match tables {
+            Tables::Exact([rows, asked]) => record(neighbours(&rows, &asked, top), ""),
+            // As the paper searches: cosine on values, Hamming on bits.
+            Tables::Released([rows, asked]) => {
+                record(rankings(search(&rows, Queries::Released(&asked), top, None)?), "");
+                if settings.exact_queries {
+                    let exact = ExactQueries::project(rows.mechanism(), queries)?;
+                    record(rankings(search(&rows, Queries::Exact(&exact), top, None)?), " exact query");
+                }
+            }
         }
         Ok(())
     };
@@ -152,9 +159,9 @@ pub fn classification(
     settings: &Settings,
     progress: Progress<'_>,
 ) -> Result<Outcomes, SweepError> {
-    let measure = |task: &mut Task<'_, '_>, found: &mut Vec<(String, f64)>| {
-        let (rows, asked) = task.sketches()?;
-        let accuracy = svm::train_and_test((&rows.into_values(), train.1), (&asked.into_values(), test.1))?;
+    let measure = |tables: Tables, found: &mut Vec<(String, f64)>| {
+        let [rows, asked] = tables.into_features();
+        let accuracy = svm::train_and_test((&rows, train.1), (&asked, test.1))?;
         found.push(("accuracy".into(), accuracy));
         Ok(())
     };
@@ -179,14 +186,14 @@ pub fn classification(
     Ok(outcomes)
 }
 
-/// Walks repetitions, projections, candidates and epsilons; projections are computed once for all epsilons.
+/// Walks repetitions, candidates and epsilons.
 fn run(
     first: Rows<'_>,
     second: Rows<'_>,
     candidates: &[Candidate],
     settings: &Settings,
     progress: Progress<'_>,
-    mut measure: impl FnMut(&mut Task<'_, '_>, &mut Vec<(String, f64)>) -> Result<(), SweepError>,
+    mut measure: impl FnMut(Tables, &mut Vec<(String, f64)>) -> Result<(), SweepError>,
 ) -> Result<Outcomes, SweepError> {
     let mut order: Vec<&Candidate> = candidates.iter().collect();
     let sketch_of = |c: &Candidate| {
@@ -194,7 +201,7 @@ fn run(
         let kind = p.projection.unwrap_or_else(|| p.mechanism.default_projection(p.repeats));
         (kind.to_string(), p.k)
     };
-    order.sort_by_key(|c| sketch_of(c)); // stable: neighbours share their projection
+    order.sort_by_key(|c| sketch_of(c)); // each sketch is measured once without privacy
     let mut sketches: Vec<_> = order.iter().map(|c| sketch_of(c)).collect();
     sketches.dedup();
     let baselines = if settings.without_privacy { sketches.len() } else { 0 };
@@ -202,7 +209,6 @@ fn run(
     let (mut all, mut done) = (Vec::new(), 0);
     for repetition in 0..settings.repetitions {
         let seed = seed_of(repetition);
-        let mut cache = Cache::default();
         let mut last_sketch = None;
         for candidate in &order {
             let fresh = last_sketch.replace(sketch_of(candidate)) != Some(sketch_of(candidate));
@@ -211,13 +217,17 @@ fn run(
                 let private = epsilon.is_finite();
                 // The grid of the sketch without privacy is that of the largest epsilon.
                 let largest = settings.epsilons.iter().copied().fold(1.0, f64::max);
-                let mechanism = candidate.mechanism(if private { epsilon } else { largest }, seed)?;
+                let mechanism = match private {
+                    true => candidate.mechanism(epsilon, seed)?,
+                    false => candidate.unclipped().mechanism(largest, seed)?,
+                };
                 let encoder = Encoder::new(&mechanism, candidate.encoding)?;
+                let tables = match private {
+                    true => Tables::released(candidate, &mechanism, [first, second])?,
+                    false => Tables::exact(&mechanism, [first, second])?,
+                };
                 let mut found = Vec::new();
-                let exact = (!private).then(|| exact(&mechanism, [first, second], &mut cache)).transpose()?;
-                let mechanism = private.then_some(mechanism);
-                let mut task = Task { blocks: [first, second], candidate, mechanism, exact, cache: &mut cache };
-                measure(&mut task, &mut found)?;
+                measure(tables, &mut found)?;
                 let p = &candidate.parameters;
                 all.extend(found.into_iter().map(|(metric, value)| Outcome {
                     task: settings.task.clone(),
@@ -248,161 +258,57 @@ fn run(
     Ok(Outcomes(all))
 }
 
-/// One measurement: two blocks of rows, released by one mechanism or (without one) only projected.
-struct Task<'a, 'r> {
-    blocks: [Rows<'r>; 2],
-    candidate: &'a Candidate,
-    mechanism: Option<Mechanism>,
-    exact: Option<[Features; 2]>,
-    cache: &'a mut Cache,
+/// Both blocks of rows, ready to be measured.
+enum Tables {
+    Released([Release; 2]),
+    Exact([Features; 2]),
 }
 
-impl Task<'_, '_> {
-    fn sketches(&mut self) -> Result<(Sketches, Sketches), SweepError> {
-        if let Some([a, b]) = self.exact.take() {
-            return Ok((Sketches::Values(a), Sketches::Values(b)));
-        }
-        let mechanism = self.mechanism.as_ref().expect("private or exact");
-        let encoder = Encoder::new(mechanism, self.candidate.encoding)?;
-        let [a, b] = if mechanism.id().is_raw() {
-            self.blocks.map(|rows| release(mechanism, self.candidate.encoding, rows))
-        } else {
-            let coin = self.candidate.coin_at_zero;
-            self.cache.projected(mechanism, self.blocks)?.each_ref().map(|x| perturb(mechanism, &encoder, coin, x))
-        };
-        Ok((Sketches::new(a?, mechanism.id(), &encoder), Sketches::new(b?, mechanism.id(), &encoder)))
+impl Tables {
+    fn released(candidate: &Candidate, mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<Self, SweepError> {
+        let releaser = Releaser::new(mechanism.clone(), candidate.encoding)?;
+        let [a, b] = blocks.map(|rows| {
+            let release = Release::from_rows(&releaser, rows)?;
+            if candidate.coin_at_zero { toss_coins(&releaser, &release, rows) } else { Ok(release) }
+        });
+        Ok(Self::Released([a?, b?]))
     }
 
-    fn exact_queries(&self, queries: Rows<'_>) -> Result<Features, SweepError> {
-        let mechanism = self.mechanism.as_ref().expect("a private release");
-        let exact = ExactQueries::project(mechanism, queries)?;
-        Ok(Features::dense((0..exact.len()).flat_map(|i| exact.row(i).to_vec()).collect(), mechanism.k()))
-    }
-}
-
-fn release(mechanism: &Mechanism, encoding: Option<Encoding>, rows: Rows<'_>) -> Result<Vec<u8>, SweepError> {
-    let mut bytes = Vec::new();
-    let releaser = Releaser::new(mechanism.clone(), encoding)?;
-    releaser.release(rows, 0, |i| i.to_le_bytes().to_vec(), &mut bytes)?;
-    Ok(bytes)
-}
-
-/// The release of rows that are already projected.
-fn perturb(
-    mechanism: &Mechanism,
-    encoder: &Encoder,
-    coin_at_zero: bool,
-    projected: &[i64],
-) -> Result<Vec<u8>, SweepError> {
-    let (k, width, task) = (mechanism.k(), encoder.bytes_per_row(), 256);
-    let mut bytes = vec![0; projected.len() / k * width];
-    bytes.par_chunks_mut(task * width).zip(projected.par_chunks(task * k)).try_for_each(|(bytes, x)| {
-        let mut rng = SecretRng::from_os().map_err(ReleaseError::from)?;
-        let mut row = vec![0; k];
-        for (bytes, x) in bytes.chunks_exact_mut(width).zip(x.chunks_exact(k)) {
-            row.copy_from_slice(x);
-            mechanism.perturbation().apply(&mut row, &mut rng);
-            if coin_at_zero {
-                let zeros = row.iter_mut().zip(x).filter(|(_, x)| **x == 0);
-                zeros.for_each(|(bit, _)| *bit = if rng.next_u64() & 1 == 1 { 1 } else { -1 });
-            }
-            encoder.encode(&row, bytes);
+    /// The sketch without privacy.
+    fn exact(mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<Self, SweepError> {
+        if mechanism.id().is_raw() {
+            return Ok(Self::Exact(blocks.map(|rows| Features::from_rows(&rows))));
         }
-        Ok::<_, SweepError>(())
-    })?;
-    Ok(bytes)
-}
-
-/// Both blocks under the last projection, by the exponent of the grid (which may depend on epsilon).
-#[derive(Default)]
-struct Cache {
-    sketch: Option<(String, usize)>,
-    blocks: HashMap<i32, Arc<[Vec<i64>; 2]>>,
-}
-
-impl Cache {
-    fn projected(&mut self, mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<Arc<[Vec<i64>; 2]>, SweepError> {
-        let projection = mechanism.projection();
-        let sketch = Some((projection.kind().to_string(), projection.k()));
-        if self.sketch != sketch {
-            self.blocks.clear();
-            self.sketch = sketch;
-        }
-        if let Some(known) = self.blocks.get(&mechanism.grid().exponent()) {
-            return Ok(known.clone());
-        }
-        let [a, b] = blocks.map(|rows| project(mechanism, rows));
-        let found = Arc::new([a?, b?]);
-        self.blocks.insert(mechanism.grid().exponent(), found.clone());
-        Ok(found)
-    }
-}
-
-fn project(mechanism: &Mechanism, rows: Rows<'_>) -> Result<Vec<i64>, DataError> {
-    let projection: &Projection = mechanism.projection();
-    projection.prepare();
-    let mut out = vec![0; rows.len() * projection.k()];
-    out.par_chunks_mut(projection.k()).enumerate().try_for_each_init(QuantisedRow::default, |buffer, (i, out)| {
-        projection.apply(rows.quantise(i, mechanism.grid(), 0, buffer)?, out);
-        Ok::<_, DataError>(())
-    })?;
-    Ok(out)
-}
-
-/// The sketch without privacy.
-fn exact(mechanism: &Mechanism, blocks: [Rows<'_>; 2], cache: &mut Cache) -> Result<[Features; 2], SweepError> {
-    if mechanism.id().is_raw() {
-        return Ok(blocks.map(|rows| Features::from_rows(&rows)));
-    }
-    let projected = cache.projected(mechanism, blocks)?;
-    Ok(projected.each_ref().map(|x| Features::dense(x.iter().map(|x| *x as f32).collect(), mechanism.k())))
-}
-
-/// Released rows, ready to be ranked.
-enum Sketches {
-    Values(Features),
-    Bits { bytes: Vec<u8>, width: usize, k: usize },
-}
-
-impl Sketches {
-    fn new(bytes: Vec<u8>, id: MechanismId, encoder: &Encoder) -> Self {
-        let (width, k) = (encoder.bytes_per_row(), encoder.k());
-        if id.output() == OutputKind::Bits {
-            return Self::Bits { bytes, width, k };
-        }
-        let mut values = vec![0.0; bytes.len() / width * k];
-        values.par_chunks_mut(k).zip(bytes.par_chunks(width)).for_each(|(out, bytes)| encoder.decode(bytes, out));
-        Self::Values(Features::dense(values, k))
+        let [a, b] = blocks.map(|rows| ExactQueries::project(mechanism, rows));
+        Ok(Self::Exact([a?, b?].map(|x| Features::dense(x.into_values(), mechanism.k()))))
     }
 
-    /// As the paper searches: cosine on values, Hamming on bits.
-    fn rank(&self, queries: &Self, top: usize) -> Vec<Vec<u32>> {
-        match (self, queries) {
-            (Self::Values(rows), Self::Values(queries)) => neighbours(rows, queries, top),
-            (Self::Bits { bytes, width, .. }, Self::Bits { bytes: queries, .. }) => {
-                hamming_neighbours(bytes, queries, *width, top)
-            }
-            _ => unreachable!("both blocks come from one mechanism"),
-        }
-    }
-
-    /// Bits as -1 and 1.
-    fn into_values(self) -> Features {
+    fn into_features(self) -> [Features; 2] {
         match self {
-            Self::Values(values) => values,
-            Self::Bits { bytes, width, k } => {
-                let bit = |row: &[u8], j: usize| if row[j / 8] >> (7 - j % 8) & 1 == 1 { 1.0 } else { -1.0 };
-                let rows = bytes.chunks_exact(width).flat_map(|row| (0..k).map(move |j| bit(row, j)));
-                Features::dense(rows.collect(), k)
-            }
+            Self::Exact(features) => features,
+            Self::Released(tables) => tables.map(|table| Features::dense(table.all_values(), table.k())),
         }
     }
+}
+
+/// The same release of bits with a fair coin wherever the projected value is 0.
+fn toss_coins(releaser: &Releaser, release: &Release, rows: Rows<'_>) -> Result<Release, SweepError> {
+    let exact = ExactQueries::project(releaser.mechanism(), rows)?;
+    let mut rng = SecretRng::from_os().map_err(ReleaseError::from)?;
+    let mut bytes = release.bytes().to_vec();
+    for (i, row) in bytes.chunks_exact_mut(releaser.encoder().bytes_per_row()).enumerate() {
+        for (j, _) in exact.row(i).iter().enumerate().filter(|(_, x)| **x == 0.0) {
+            row[j / 8] ^= (rng.next_u64() as u8 & 1) << (7 - j % 8);
+        }
+    }
+    Ok(Release::new(releaser, bytes, None, None))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::random::Fixed;
     use super::*;
+    use crate::mechanism::MechanismId;
     use crate::vectors::{Range, Scalars};
 
     /// Rows around 20 centres in [0, 1]^64, with the centre as the label.

@@ -3,11 +3,11 @@
 use super::{Choice, PlanError, ROWS, TOP, score};
 use crate::error::ParameterError;
 use crate::evaluate::Features;
-use crate::evaluate::retrieval::{precision_recall, true_neighbours};
+use crate::evaluate::retrieval::{precision_recall, rankings, true_neighbours};
 use crate::mechanism::Mechanism;
 use crate::noise::NoiseKey;
 use crate::release::{Encoding, Release, ReleaseError, Releaser};
-use crate::search::{ExactQueries, Hit, Queries, search};
+use crate::search::{ExactQueries, Queries, search};
 use crate::vectors::Rows;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -104,8 +104,7 @@ impl<'a> Trial<'a> {
             let exact = ExactQueries::project(mechanism, self.queries)?;
             let recall = |queries| -> Result<f64, PlanError> {
                 let found = search(&database, queries, self.top, None)?;
-                let rankings: Vec<Vec<u32>> = found.iter().map(|hits| hits.iter().map(row).collect()).collect();
-                Ok(precision_recall(&rankings, &self.truth, &[self.top])[0].recall)
+                Ok(precision_recall(&rankings(found), &self.truth, &[self.top])[0].recall)
             };
             private += recall(Queries::Released(&queries))? / draws as f64;
             exact_query += recall(Queries::Exact(&exact))? / draws as f64;
@@ -113,10 +112,6 @@ impl<'a> Trial<'a> {
         let recall = MeasuredRecall { private, exact_query };
         Ok(Measured { rows: self.rows.len(), queries: self.queries.len(), top: self.top, recall })
     }
-}
-
-fn row(hit: &Hit) -> u32 {
-    hit.row as u32
 }
 
 fn fault(error: ReleaseError) -> PlanError {

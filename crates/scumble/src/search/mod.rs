@@ -11,16 +11,16 @@ mod top;
 
 pub use hits::write_hits;
 pub use top::Hit;
+pub(crate) use top::Top;
 
-use crate::error::{DataError, ParameterError};
+use crate::error::{DataError, DataErrorKind, ParameterError};
 use crate::mechanism::{Mechanism, OutputKind, Perturbation};
 use crate::release::Release;
 use crate::simd::{self, Aligned, Level};
-use crate::vectors::{QuantisedRow, Rows};
+use crate::vectors::Rows;
 use kernels::{MOST_BYTES, ROWS, TILE};
 use rayon::prelude::*;
 use select::Nearest;
-use top::Top;
 
 /// How rows are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,21 +43,20 @@ pub struct ExactQueries {
 impl ExactQueries {
     /// Projects the searcher's rows with the release's public projection.
     pub fn project(mechanism: &Mechanism, rows: Rows<'_>) -> Result<Self, DataError> {
-        let k = mechanism.k();
-        let mut values = vec![0.0; rows.len() * k];
-        values.par_chunks_mut(k).enumerate().try_for_each(|(i, out)| {
-            let mut buffer = QuantisedRow::default();
-            let mut x = vec![0.0; k];
-            let u = rows.quantise(i, mechanism.grid(), 0, &mut buffer)?;
-            mechanism.project_exact(u, &mut x).map_err(|kind| DataError { row: i as u64, column: None, kind })?;
-            // The sketch was clipped before its noise: so is the query, to rank like with like.
-            if let Perturbation::Noise { clip: Some(c), .. } = mechanism.perturbation() {
-                let c = *c as f64 * mechanism.value_unit();
-                x.iter_mut().for_each(|v| *v = v.clamp(-c, c));
-            }
-            out.iter_mut().zip(&x).for_each(|(o, &v)| *o = v as f32);
-            Ok(())
-        })?;
+        let (k, expected) = (mechanism.k(), mechanism.parameters().dim);
+        if rows.dim() != expected {
+            let kind = DataErrorKind::Dimension { found: rows.dim() as u64, expected: expected as u64 };
+            return Err(DataError { row: 0, column: None, kind });
+        }
+        let mut x = vec![0i64; rows.len() * k];
+        mechanism.projection().apply_rows(rows, mechanism.grid(), &mut x)?;
+        let unit = mechanism.projection().sketch_unit() * mechanism.grid().step();
+        // The sketch was clipped before its noise: so is the query, to rank like with like.
+        let most = match mechanism.perturbation() {
+            Perturbation::Noise { clip: Some(clip), .. } => *clip,
+            _ => i64::MAX,
+        };
+        let values = x.par_iter().map(|&x| (x.clamp(-most, most) as f64 * unit) as f32).collect();
         Ok(Self { k, values })
     }
 
@@ -69,6 +68,11 @@ impl ExactQueries {
     /// True when there are none.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
+    }
+
+    /// All queries, one after the other.
+    pub(crate) fn into_values(self) -> Vec<f32> {
+        self.values
     }
 
     /// Query `i`.
@@ -197,41 +201,65 @@ fn query_values(queries: Queries<'_>) -> Vec<Vec<f32>> {
 
 /// Inner products on decoded rows: every encoding, and what the look-up of packed rows is checked against.
 fn by_score(release: &Release, queries: Queries<'_>, top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-    by_score_at(simd::level(), release, &query_values(queries), top, metric)
+    let decode = |row: usize, out: &mut [f32]| release.encoder().decode(release.row(row), out);
+    nearest(simd::level(), release.len(), &decode, &query_values(queries), top, metric)
 }
 
-/// All queries meet a few decoded rows while those are in the cache.
-fn by_score_at(level: Level, release: &Release, queries: &[Vec<f32>], top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-    let (k, width) = (release.k(), release.encoder().bytes_per_row());
+/// Decoded rows that stay in a core's second cache while all queries pass.
+const DECODED_BYTES: usize = 1 << 17;
+
+/// Queries that stay in its first cache while those rows pass.
+const QUERY_BYTES: usize = 1 << 14;
+
+/// The best of `rows` rows, which `decode` gives as values, for every query.
+pub(crate) fn nearest(
+    level: Level,
+    rows: usize,
+    decode: &(impl Fn(usize, &mut [f32]) + Sync),
+    queries: &[Vec<f32>],
+    top: usize,
+    metric: Metric,
+) -> Vec<Vec<Hit>> {
+    let Some(k) = queries.first().map(Vec::len) else { return Vec::new() };
     let length = |values: &[f32]| dot(values, values).sqrt().max(f32::MIN_POSITIVE);
     let norm = |query: &Vec<f32>| if metric == Metric::Cosine { length(query) } else { 1.0 };
     let norms: Vec<f32> = queries.iter().map(norm).collect();
+    let block = (DECODED_BYTES / (4 * k)).next_multiple_of(TILE).max(TILE);
+    let group = (QUERY_BYTES / (4 * k)).max(1);
     let fresh = || -> Vec<Top> { queries.iter().map(|_| Top::new(top)).collect() };
-    let scan = |mut best: Vec<Top>, (task, bytes): (usize, &[u8])| {
-        let (mut rows, mut scale, mut scores) = (Aligned::new(TILE * k), [1.0; TILE], [0.0; TILE]);
-        for (tile, bytes) in bytes.chunks(TILE * width).enumerate() {
-            let first = task * TASK_ROWS + tile * TILE;
-            let count = bytes.len() / width;
-            for ((row, bytes), scale) in rows.chunks_exact_mut(k).zip(bytes.chunks_exact(width)).zip(&mut scale) {
-                release.encoder().decode(bytes, row);
-                if metric == Metric::Cosine {
-                    *scale = length(row).recip();
-                }
+    let buffers = || (fresh(), Aligned::new(block * k), vec![1.0; block]);
+    let scan = |(mut best, mut values, mut scales): (Vec<Top>, Aligned<f32>, Vec<f32>), at: usize| {
+        let (first, count) = (at * block, block.min(rows - at * block));
+        for ((row, values), scale) in (first..first + count).zip(values.chunks_exact_mut(k)).zip(&mut scales) {
+            decode(row, values);
+            if metric == Metric::Cosine {
+                *scale = length(values).recip();
             }
-            for ((query, norm), best) in queries.iter().zip(&norms).zip(&mut best) {
-                kernels::dots(level, &rows, query, &mut scores);
-                for (row, (score, scale)) in scores.iter().zip(scale).enumerate().take(count) {
-                    best.offer(first + row, score * scale / norm);
+        }
+        let groups = queries.chunks(group).zip(norms.chunks(group)).zip(best.chunks_mut(group));
+        for ((queries, norms), best) in groups {
+            let tiles = values.chunks_exact(TILE * k).zip(scales.chunks_exact(TILE));
+            for (tile, (values, scales)) in tiles.enumerate().take(count.div_ceil(TILE)) {
+                for ((query, norm), best) in queries.iter().zip(norms).zip(best.iter_mut()) {
+                    let mut scores = [0.0; TILE];
+                    kernels::dots(level, values, query, &mut scores);
+                    scores.iter_mut().zip(scales).for_each(|(score, scale)| *score = *score * scale / norm);
+                    if best.turns_away(&scores) {
+                        continue;
+                    }
+                    for (row, score) in (tile * TILE..count).zip(scores) {
+                        best.offer(first + row, score);
+                    }
                 }
             }
         }
-        best
+        (best, values, scales)
     };
-    let merged = release
-        .bytes()
-        .par_chunks(TASK_ROWS * width)
-        .enumerate()
-        .fold(fresh, scan)
+    let merged = (0..rows.div_ceil(block))
+        .into_par_iter()
+        .with_min_len(TASK_ROWS.div_ceil(block))
+        .fold(buffers, scan)
+        .map(|(best, ..)| best)
         .reduce(fresh, |a, b| a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect());
     merged.into_iter().map(Top::into_hits).collect()
 }

@@ -47,6 +47,12 @@ impl Top {
         }
     }
 
+    /// True if none of these can enter: one look for a whole tile.
+    #[inline]
+    pub fn turns_away(&self, scores: &[f32]) -> bool {
+        scores.iter().fold(true, |all, &score| all & (score < self.least))
+    }
+
     fn take_in(&mut self, hit: Hit) {
         if self.heap.len() < self.size {
             self.heap.push(hit);
