@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use scumble::evaluate::reproduce::{Scale, reproduce};
 use serde_json::json;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// Reproduce the paper's figures and experiments, with a verdict on each of its claims
 ///
@@ -17,7 +18,7 @@ pub struct Reproduce {
     /// Folder with the data sets
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     data: PathBuf,
-    /// Folder for the page and the measurements
+    /// Folder for the page, its figures and the measurements
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
     /// Minutes instead of an hour: fewer rows, queries and repetitions
@@ -31,6 +32,16 @@ pub struct Reproduce {
     queries: Option<u16>,
 }
 
+/// Folder of the figures beside the page, one file each.
+const PICTURES: &str = "figures";
+
+/// What the machine calls its processor.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or(std::env::consts::ARCH, |(_, name)| name).to_owned()
+}
+
 impl Reproduce {
     /// Runs the verb.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
@@ -39,17 +50,36 @@ impl Reproduce {
             (scale.repetitions, scale.text_repetitions) = (repetitions.into(), repetitions.into());
         }
         scale.queries = self.queries.map_or(scale.queries, usize::from);
+        let start = Instant::now();
         let bar = print::progress("reproducing");
+        let mut last = String::new();
         let mut progress = |part: &str, done: usize, of: usize| {
+            // Where there is no bar, in a batch job, one line a part.
+            if bar.is_hidden() && part != last {
+                eprintln!("{:>4} s: {part}", start.elapsed().as_secs());
+                last = part.to_owned();
+            }
             bar.set_message(part.to_owned());
             bar.set_length(of as u64);
             bar.set_position(done as u64);
         };
         let found = reproduce(&self.data, &scale, &mut progress).map_err(|error| Failure::error(error.to_string()))?;
         bar.finish_and_clear();
+        let page = found.page.footer(format!(
+            "scumble {}, {}, {:.0} minutes on {} threads.",
+            env!("CARGO_PKG_VERSION"),
+            processor(),
+            start.elapsed().as_secs_f64() / 60.0,
+            rayon::current_num_threads()
+        ));
         let fault = |error: std::io::Error| Failure::error(format!("{}: {error}", self.out.display()));
-        std::fs::create_dir_all(&self.out).map_err(fault)?;
-        std::fs::write(self.out.join("reproduction.html"), found.page.render()).map_err(fault)?;
+        let pictures = self.out.join(PICTURES);
+        std::fs::create_dir_all(&pictures).map_err(fault)?;
+        for figure in &found.figures {
+            std::fs::write(pictures.join(figure.file_name()), figure.to_svg()).map_err(fault)?;
+        }
+        std::fs::write(self.out.join("reproduction.html"), page.render()).map_err(fault)?;
+        std::fs::write(self.out.join("reproduction.md"), page.to_markdown(PICTURES)).map_err(fault)?;
         let create = |name: &str| std::fs::File::create(self.out.join(name));
         create("measurements.csv").and_then(|file| found.outcomes.write_csv(file)).map_err(fault)?;
         create("measurements.parquet").and_then(|file| found.outcomes.write_parquet(file)).map_err(fault)?;

@@ -165,6 +165,11 @@ impl Figure {
         }
     }
 
+    /// The name of the figure's file.
+    pub fn file_name(&self) -> String {
+        format!("{}.svg", self.id.trim_start_matches("fig:"))
+    }
+
     /// The figure as one SVG file: panels side by side, legend under them.
     pub fn to_svg(&self) -> String {
         let names = self.names();

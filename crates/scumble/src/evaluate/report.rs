@@ -181,7 +181,33 @@ impl Page {
     }
 }
 
+impl Page {
+    /// The page as Markdown, whose pictures are the files [`Figure::file_name`] in the folder `pictures`.
+    pub fn to_markdown(&self, pictures: &str) -> String {
+        let mut parts = vec![format!("# {}", self.title), self.subtitle.clone(), self.lead.clone()];
+        parts.extend(self.blocks.iter().map(|block| block.to_markdown(pictures)));
+        parts.push(self.footer.clone());
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n\n") + "\n"
+    }
+}
+
 impl Block {
+    fn to_markdown(&self, pictures: &str) -> String {
+        match self {
+            Self::Section { title, .. } => format!("## {title}"),
+            Self::Text(text) => text.clone(),
+            Self::Figure(figure) => {
+                let (title, caption) = (&figure.title, &figure.caption);
+                format!("### {title}\n\n![{title}]({pictures}/{})\n\n{caption}", figure.file_name())
+            }
+            Self::Table(table) => table.to_markdown(),
+            Self::Warning(text) => format!("> **Take care.** {text}"),
+            Self::Details { summary, text } => format!("{summary}\n\n```\n{text}\n```"),
+            Self::Certificate(text) => format!("```\n{text}\n```"),
+        }
+    }
+
     fn to_html(&self) -> Markup {
         match self {
             Self::Section { id, title } => html! { h2 id=(id) { (title) } },
@@ -196,11 +222,21 @@ impl Block {
 }
 
 impl Table {
+    fn numeric(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|row| row.get(column));
+        cells.any(|cell| matches!(cell, Cell::Number(_) | Cell::Best(_)))
+    }
+
+    fn to_markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+        let rule = |column| if self.numeric(column) { "--:" } else { "---" };
+        let mut lines =
+            vec![line(self.head.clone()), line((0..self.head.len()).map(|column| rule(column).to_owned()).collect())];
+        lines.extend(self.rows.iter().map(|row| line(row.iter().map(Cell::to_markdown).collect())));
+        format!("{}\n\n{}", self.caption, lines.join("\n"))
+    }
+
     fn to_html(&self) -> Markup {
-        let numeric = |column: usize| {
-            let mut cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.any(|cell| matches!(cell, Cell::Number(_) | Cell::Best(_)))
-        };
         html! {
             div class="scroll" {
                 table {
@@ -208,7 +244,7 @@ impl Table {
                     thead {
                         tr {
                             @for (column, head) in self.head.iter().enumerate() {
-                                th scope="col" class=[numeric(column).then_some("number")] { (head) }
+                                th scope="col" class=[self.numeric(column).then_some("number")] { (head) }
                             }
                         }
                     }
@@ -220,6 +256,13 @@ impl Table {
 }
 
 impl Cell {
+    fn to_markdown(&self) -> String {
+        match self {
+            Self::Best(text) | Self::Bad(text) => format!("**{text}**"),
+            Self::Text(text) | Self::Number(text) | Self::Good(text) | Self::Open(text) => text.replace('|', "\\|"),
+        }
+    }
+
     fn to_html(&self) -> Markup {
         match self {
             Self::Text(text) => html! { td { (text) } },
@@ -308,7 +351,11 @@ mod tests {
             rows: vec![vec!["a < b".into(), Cell::Best("0.7".into()), Cell::Good("confirmed".into())]],
         };
         let page = Page::new("A & B").lead("One. Two.").fact("87%", "kept").section("What it says").table(table);
-        let text = page.warning("w").details("more", "d").certificate("c\nd").footer("f").render();
+        let page = page.warning("w").details("more", "d").certificate("c\nd").footer("f");
+        let plain = "# A & B\n\nOne. Two.\n\n## What it says\n\nt\n\n| claim | recall | verdict |\n| --- | --: | --- |\n\
+                     | a < b | **0.7** | confirmed |\n\n> **Take care.** w\n\nmore";
+        assert!(page.to_markdown("pictures").starts_with(plain), "{}", page.to_markdown("pictures"));
+        let text = page.render();
         assert!(text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>"));
         assert!(text.contains("<title>A &amp; B</title>") && text.contains("a &lt; b"));
         for outside in ["http:", "https:", "<script", "<link", "@import", "url("] {

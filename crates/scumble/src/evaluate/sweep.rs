@@ -10,6 +10,7 @@ use super::svm;
 use crate::error::{DataError, ParameterError};
 use crate::mechanism::{Mechanism, Parameters};
 use crate::noise::SecretRng;
+use crate::plan::{PlanError, Request, plan};
 use crate::projection::Seed;
 use crate::release::{Encoder, Encoding, Release, ReleaseError, Releaser};
 use crate::search::{ExactQueries, Queries, search};
@@ -26,7 +27,12 @@ pub struct Candidate {
     pub encoding: Option<Encoding>,
     /// A bit whose projected value is 0 is a fair coin, as the paper has it: to show what that costs.
     pub coin_at_zero: bool,
+    /// `plan` chooses mechanism, clip and encoding at each epsilon, from the public numbers among the parameters and k.
+    pub planned: bool,
 }
+
+/// Name of the candidate that `plan` chooses.
+pub const AUTO: &str = "auto";
 
 /// Added to the name of a candidate with the paper's coin.
 pub const COIN_AT_ZERO: &str = ", coin at 0";
@@ -47,7 +53,7 @@ impl Candidate {
         if let Some(encoding) = encoding {
             name += &format!(", {encoding}");
         }
-        Self { name, parameters, encoding, coin_at_zero: false }
+        Self { name, parameters, encoding, coin_at_zero: false, planned: false }
     }
 
     /// The same with the paper's fair coin where the projected value is 0.
@@ -55,6 +61,11 @@ impl Candidate {
         self.name += COIN_AT_ZERO;
         self.coin_at_zero = true;
         self
+    }
+
+    /// What `plan` chooses for these public numbers and this k; the mechanism named by them gives way.
+    pub fn auto(parameters: Parameters) -> Self {
+        Self { name: AUTO.into(), planned: true, ..Self::new(parameters, None) }
     }
 
     /// True for a mechanism that the paper does not have.
@@ -67,8 +78,14 @@ impl Candidate {
         Self { parameters: Parameters { sketch_clip: None, ..self.parameters.clone() }, ..self.clone() }
     }
 
-    fn mechanism(&self, epsilon: f64, seed: Seed) -> Result<Mechanism, ParameterError> {
-        Mechanism::new(Parameters { epsilon, seed, ..self.parameters.clone() })
+    fn built(&self, epsilon: f64, seed: Seed) -> Result<(Mechanism, Option<Encoding>), SweepError> {
+        let parameters = Parameters { epsilon, seed, ..self.parameters.clone() };
+        if !self.planned {
+            return Ok((Mechanism::new(parameters)?, self.encoding));
+        }
+        let k = Some(parameters.k);
+        let best = plan(&Request { parameters, mechanism: None, k, encoding: None, bytes: None })?.best;
+        Ok((best.mechanism, Some(best.encoding)))
     }
 }
 
@@ -100,6 +117,15 @@ pub enum SweepError {
     /// A fault of the input.
     #[error(transparent)]
     Release(#[from] ReleaseError),
+}
+
+impl From<PlanError> for SweepError {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Parameters(error) => error.into(),
+            PlanError::Sample(error) => error.into(),
+        }
+    }
 }
 
 impl From<DataError> for SweepError {
@@ -217,13 +243,13 @@ fn run(
                 let private = epsilon.is_finite();
                 // The grid of the sketch without privacy is that of the largest epsilon.
                 let largest = settings.epsilons.iter().copied().fold(1.0, f64::max);
-                let mechanism = match private {
-                    true => candidate.mechanism(epsilon, seed)?,
-                    false => candidate.unclipped().mechanism(largest, seed)?,
+                let (mechanism, encoding) = match private {
+                    true => candidate.built(epsilon, seed)?,
+                    false => candidate.unclipped().built(largest, seed)?,
                 };
-                let encoder = Encoder::new(&mechanism, candidate.encoding)?;
+                let encoder = Encoder::new(&mechanism, encoding)?;
                 let tables = match private {
-                    true => Tables::released(candidate, &mechanism, [first, second])?,
+                    true => Tables::released(candidate, Releaser::new(mechanism.clone(), encoding)?, [first, second])?,
                     false => Tables::exact(&mechanism, [first, second])?,
                 };
                 let mut found = Vec::new();
@@ -236,7 +262,7 @@ fn run(
                     } else {
                         format!("{} without privacy", sketch_of(candidate).0)
                     },
-                    mechanism: if private { p.mechanism.to_string() } else { "none".into() },
+                    mechanism: if private { mechanism.id().to_string() } else { "none".into() },
                     k: p.k,
                     repeats: p.repeats,
                     encoding: encoder.encoding(),
@@ -265,8 +291,7 @@ enum Tables {
 }
 
 impl Tables {
-    fn released(candidate: &Candidate, mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<Self, SweepError> {
-        let releaser = Releaser::new(mechanism.clone(), candidate.encoding)?;
+    fn released(candidate: &Candidate, releaser: Releaser, blocks: [Rows<'_>; 2]) -> Result<Self, SweepError> {
         let [a, b] = blocks.map(|rows| {
             let release = Release::from_rows(&releaser, rows)?;
             if candidate.coin_at_zero { toss_coins(&releaser, &release, rows) } else { Ok(release) }

@@ -14,15 +14,21 @@ use serde::Serialize;
 
 /// How many choices of a kind (mechanism, symbols, encoding) are tried, the most promising by forecast.
 const OF_A_KIND: usize = 6;
-/// How many stay after a first look.
-const FINALISTS: usize = 12;
-/// Times that a finalist is released and searched: one draw of the noise is worth a hundredth of recall.
-const DRAWS: usize = 2;
+/// A look at the choices that are left: how many rows are searched, by how many queries, how often each is released
+/// (one draw of the noise is worth a hundredth of recall), and how many choices stay.
+struct Round {
+    rows: usize,
+    queries: usize,
+    draws: usize,
+    keep: usize,
+}
 
-/// Rows searched in a first look, and in the final: as many as the forecast is for.
-const SEARCHED: [usize; 2] = [1500, ROWS as usize];
-/// Queries of a trial.
-const QUERIES: usize = 150;
+/// All on few rows; the best on as many as the forecast is for; the very best by many queries, to tell them apart.
+const ROUNDS: [Round; 3] = [
+    Round { rows: 1500, queries: 150, draws: 1, keep: 12 },
+    Round { rows: ROWS as usize, queries: 150, draws: 2, keep: 4 },
+    Round { rows: ROWS as usize, queries: 600, draws: 3, keep: 4 },
+];
 
 /// What a trial found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -63,27 +69,27 @@ pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Ch
         kinds.push(kind);
         kinds.iter().filter(|&&other| other == kind).count() <= OF_A_KIND
     });
-    for (searched, draws) in [(SEARCHED[0], 1), (SEARCHED[1], DRAWS)] {
-        let trial = Trial::new(sample, searched)?;
+    for round in &ROUNDS {
+        let trial = Trial::new(sample, round)?;
         choices.par_iter_mut().try_for_each(|choice| {
-            trial.run(&choice.mechanism, choice.encoding, draws).map(|m| choice.measured = Some(m))
+            trial.run(&choice.mechanism, choice.encoding, round.draws).map(|m| choice.measured = Some(m))
         })?;
         choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
-        choices.truncate(FINALISTS);
+        choices.truncate(round.keep);
     }
     Ok(choices)
 }
 
 impl<'a> Trial<'a> {
-    fn new(sample: Rows<'a>, searched: usize) -> Result<Self, PlanError> {
+    fn new(sample: Rows<'a>, round: &Round) -> Result<Self, PlanError> {
         let n = sample.len();
         if n < 20 {
             let message = format!("--sample needs at least 20 rows to search in, got {n}");
             return Err(ParameterError::invalid(message).into());
         }
-        let asked = QUERIES.min(n / 10);
+        let asked = round.queries.min(n / 10);
         let queries = sample.slice(n - asked, asked);
-        let rows = sample.slice(0, (n - asked).min(searched));
+        let rows = sample.slice(0, (n - asked).min(round.rows));
         // A first look is as hard as the final: the same share of the rows, as far as a handful of neighbours tells.
         let largest = ((n - asked) as f64).min(ROWS);
         let top =
