@@ -164,11 +164,12 @@ pub fn retrieval(
         match tables {
             Tables::Exact([rows, asked]) => record(neighbours(&rows, &asked, top), ""),
             // As the paper searches: cosine on values, Hamming on bits.
-            Tables::Released([rows, asked]) => {
-                record(rankings(search(&rows, Queries::Released(&asked), top, None)?), "");
+            Tables::Released(tables) => {
+                let [rows, asked] = &*tables;
+                record(rankings(search(rows, Queries::Released(asked), top, None)?), "");
                 if settings.exact_queries {
                     let exact = ExactQueries::project(rows.mechanism(), queries)?;
-                    record(rankings(search(&rows, Queries::Exact(&exact), top, None)?), " exact query");
+                    record(rankings(search(rows, Queries::Exact(&exact), top, None)?), " exact query");
                 }
             }
         }
@@ -286,7 +287,7 @@ fn run(
 
 /// Both blocks of rows, ready to be measured.
 enum Tables {
-    Released([Release; 2]),
+    Released(Box<[Release; 2]>),
     Exact([Features; 2]),
 }
 
@@ -296,7 +297,7 @@ impl Tables {
             let release = Release::from_rows(&releaser, rows)?;
             if candidate.coin_at_zero { toss_coins(&releaser, &release, rows) } else { Ok(release) }
         });
-        Ok(Self::Released([a?, b?]))
+        Ok(Self::Released(Box::new([a?, b?])))
     }
 
     /// The sketch without privacy.

@@ -230,10 +230,12 @@ pub(crate) fn nearest(
     let buffers = || (fresh(), Aligned::new(block * k), vec![1.0; block]);
     let scan = |(mut best, mut values, mut scales): (Vec<Top>, Aligned<f32>, Vec<f32>), at: usize| {
         let (first, count) = (at * block, block.min(rows - at * block));
-        for ((row, values), scale) in (first..first + count).zip(values.chunks_exact_mut(k)).zip(&mut scales) {
-            decode(row, values);
+        let mut decoded = vec![0.0; k];
+        for (i, scale) in scales.iter_mut().enumerate().take(count) {
+            decode(first + i, &mut decoded);
+            kernels::lay(&decoded, i % TILE, &mut values[i / TILE * TILE * k..][..TILE * k]);
             if metric == Metric::Cosine {
-                *scale = length(values).recip();
+                *scale = length(&decoded).recip();
             }
         }
         let groups = queries.chunks(group).zip(norms.chunks(group)).zip(best.chunks_mut(group));
@@ -318,8 +320,9 @@ mod tests {
             let rows: Vec<f32> = (0..TILE * k).map(value).collect();
             let query: Vec<f32> = (0..k).map(|i| value(i + 31)).collect();
             for level in Level::all() {
-                let mut out = [0.0; TILE];
-                kernels::dots(level, &rows, &query, &mut out);
+                let (mut out, mut tile) = ([0.0; TILE], vec![0.0; TILE * k]);
+                (0..TILE).for_each(|r| kernels::lay(&rows[r * k..][..k], r, &mut tile));
+                kernels::dots(level, &tile, &query, &mut out);
                 for (r, out) in out.iter().enumerate().filter(|_| k > 0) {
                     assert_eq!(out.to_bits(), dot(&query, &rows[r * k..][..k]).to_bits(), "{k} {level:?}");
                 }

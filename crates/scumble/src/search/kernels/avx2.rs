@@ -1,6 +1,7 @@
 //! The kernels for AVX2.
 
-use super::{NibbleTables, ROWS, TILE, scalar};
+use super::scalar::{self, rest_of};
+use super::{CHUNK, NibbleTables, ROWS, TILE};
 use crate::simd::avx2::{Matrix, joined, load, load_floats, prefetch, store, transposed_bytes, twice};
 use std::arch::x86_64::*;
 
@@ -93,31 +94,33 @@ pub(super) fn look_up(row: &[u8], tables: &[[[f32; 8]; 256]], sums: &mut [f32; 8
 
 /// Multiplies and adds are separate, and the sixteen lanes are added one after the other: no rounding differs.
 #[target_feature(enable = "avx2")]
-pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
-    let k = query.len();
-    let whole = k / 16 * 16;
-    let tile = Matrix::new(rows, k, TILE, k);
+pub(super) fn dots(tile: &[f32], query: &[f32], out: &mut [f32; TILE]) {
+    let (chunks, rest) = query.as_chunks::<CHUNK>();
+    let (body, tail) = tile.split_at(chunks.len() * CHUNK * TILE);
+    let body = body.as_chunks::<{ CHUNK * TILE }>().0;
     // `sum` of floats starts from -0. Eight sums at a time, one for each row: more would not fit the registers.
     let mut sum = _mm256_set1_ps(-0.0);
-    for half in [0, 8] {
-        let mut lanes = [_mm256_setzero_ps(); TILE];
-        for (at, chunk) in query[..whole].as_chunks::<16>().0.iter().enumerate() {
-            let q = load_floats(&chunk[half..]);
-            for (row, lanes) in lanes.iter_mut().enumerate() {
-                // SAFETY: TILE rows of k values are there, and 16 at + half + 8 <= whole <= k.
-                let values = unsafe { tile.one(row, 16 * at + half) };
-                *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(q, _mm256_castsi256_ps(values)));
-            }
-        }
+    for lanes in [half_of_the_lanes::<0>(chunks, body), half_of_the_lanes::<8>(chunks, body)] {
         for lane in across(&lanes) {
             sum = _mm256_add_ps(sum, lane);
         }
     }
     store(out, _mm256_castps_si256(sum));
-    for (r, out) in out.iter_mut().enumerate() {
-        let rest: f32 = query[whole..].iter().zip(&rows[r * k + whole..(r + 1) * k]).map(|(x, y)| x * y).sum();
-        *out += rest;
+    out.iter_mut().enumerate().for_each(|(r, out)| *out += rest_of(rest, tail, r));
+}
+
+/// Lanes `FROM` to `FROM + 7` of every row's sixteen running sums.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn half_of_the_lanes<const FROM: usize>(chunks: &[[f32; CHUNK]], body: &[[f32; CHUNK * TILE]]) -> [__m256; TILE] {
+    let mut lanes = [_mm256_setzero_ps(); TILE];
+    for (query, rows) in chunks.iter().zip(body) {
+        let query = load_floats(&query[FROM..]);
+        for (r, lanes) in lanes.iter_mut().enumerate() {
+            *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(query, load_floats(&rows[r * CHUNK + FROM..])));
+        }
     }
+    lanes
 }
 
 /// Transposes 8 x 8 floats.

@@ -17,6 +17,20 @@ pub(super) const MOST_BYTES: usize = 4095;
 /// Rows that the inner products take at a time.
 pub(super) const TILE: usize = 8;
 
+/// Values of a row that lie together in a tile.
+const CHUNK: usize = 16;
+
+/// Lays row `r` into a tile of [`TILE`] rows: chunks of 16 values side by side, row after row, then what is left of each
+/// row. The inner products then read the tile from end to end.
+pub(super) fn lay(row: &[f32], r: usize, tile: &mut [f32]) {
+    let (chunks, rest) = row.as_chunks::<CHUNK>();
+    let (body, tail) = tile.split_at_mut(chunks.len() * CHUNK * TILE);
+    for (chunk, together) in chunks.iter().zip(body.chunks_exact_mut(CHUNK * TILE)) {
+        together[r * CHUNK..][..CHUNK].copy_from_slice(chunk);
+    }
+    tail[r * rest.len()..][..rest.len()].copy_from_slice(rest);
+}
+
 /// For each byte of a query: how many bits differ from each of 16 low, then of 16 high nibbles.
 pub(super) type NibbleTables = Vec<[[u8; 16]; 2]>;
 
@@ -43,8 +57,8 @@ kernel! {
     plain_distances(rows: &[u8], query: &[u8], out: &mut [u32])
 }
 kernel! {
-    /// Inner products of [`TILE`] rows with a query, in the order of additions of [`super::dot`].
-    dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE])
+    /// Inner products of a [`tile`](lay) of rows with a query, in the order of additions of [`super::dot`].
+    dots(tile: &[f32], query: &[f32], out: &mut [f32; TILE])
 }
 kernel! {
     /// Sums of look-ups: for each byte of a row the entry of its state, added up in byte order, eight queries at once.

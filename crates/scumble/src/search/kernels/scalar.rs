@@ -1,6 +1,6 @@
 //! The plain kernels.
 
-use super::{NibbleTables, ROWS, TILE};
+use super::{CHUNK, NibbleTables, ROWS, TILE};
 
 pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
     for (r, row) in rows.chunks_exact(width).enumerate().take(ROWS) {
@@ -74,10 +74,23 @@ fn any_bytes(rows: &[u8], query: &[u8], out: &mut [u32], ahead: impl Fn(&[u8])) 
     }
 }
 
-pub(super) fn dots(rows: &[f32], query: &[f32], out: &mut [f32; TILE]) {
+pub(super) fn dots(tile: &[f32], query: &[f32], out: &mut [f32; TILE]) {
+    let (chunks, rest) = query.as_chunks::<CHUNK>();
+    let (body, tail) = tile.split_at(chunks.len() * CHUNK * TILE);
     for (r, out) in out.iter_mut().enumerate() {
-        *out = super::super::dot(query, &rows[r * query.len()..][..query.len()]);
+        let mut sums = [0.0; CHUNK];
+        for (chunk, together) in chunks.iter().zip(body.chunks_exact(CHUNK * TILE)) {
+            let row = &together[r * CHUNK..][..CHUNK];
+            sums.iter_mut().zip(chunk.iter().zip(row)).for_each(|(sum, (x, y))| *sum += x * y);
+        }
+        *out = sums.iter().sum::<f32>() + rest_of(rest, tail, r);
     }
+}
+
+/// The product of what is left of a query and of row `r`.
+#[inline]
+pub(super) fn rest_of(rest: &[f32], tail: &[f32], r: usize) -> f32 {
+    rest.iter().zip(&tail[r * rest.len()..]).map(|(x, y)| x * y).sum()
 }
 
 #[inline(always)]
