@@ -132,7 +132,7 @@ pub fn reproduce(data: &Path, scale: &Scale, progress: Progress<'_>) -> Result<R
     let cifar_family = family_of(&scale.sizes, 1024);
     outcomes.0.extend(cifar.sweep(&cifar_family, scale, "DP-RP", progress)?.0);
     let text = Text::read(data)?;
-    let text_candidates = text_candidates(&scale.text_sizes, text.train.rows().dim());
+    let text_candidates = text_candidates(scale, text.train.rows().dim())?;
     outcomes.0.extend(text.sweep(&text_candidates, scale, progress)?.0);
 
     let names = |candidates: &[Candidate]| {
@@ -256,10 +256,10 @@ fn individual(sizes: &[usize], dim: usize) -> Vec<Candidate> {
     ids.iter().flat_map(|id| sizes.iter().map(|k| Candidate::new(candidate(*id, dim, *k, PIXELS), None))).collect()
 }
 
-fn text_candidates(sizes: &[usize], dim: usize) -> Vec<Candidate> {
+fn text_candidates(scale: &Scale, dim: usize) -> Result<Vec<Candidate>, SweepError> {
     let range = Range { lo: 0.0, hi: 1.0 };
     let mut list = Vec::new();
-    for k in sizes {
+    for k in &scale.text_sizes {
         let plain = |id| Candidate::new(candidate(id, dim, *k, range), None);
         list.extend([DpOporp, DpRpGOptB].map(plain));
         list.extend([DpSignoporpRrSmooth, DpSignoporpRr].map(plain));
@@ -270,10 +270,10 @@ fn text_candidates(sizes: &[usize], dim: usize) -> Vec<Candidate> {
         list.push(plain(DpSignoporpCeil).with_coin_at_zero());
         // What is public about mails: how long a row is and how many trigrams of all it has.
         let guess = Parameters { norm: Some(3.5), density: Some(0.005), ..candidate(DpOporpZones, dim, *k, range) };
-        list.push(Candidate::auto(guess.clone()));
+        list.push(Candidate::auto(&guess, &scale.epsilons)?);
         list.push(Candidate::new(Parameters { symbols: Some(3), ..guess }, None));
     }
-    list
+    Ok(list)
 }
 
 /// Images as rows of pixels.

@@ -27,8 +27,8 @@ pub struct Candidate {
     pub encoding: Option<Encoding>,
     /// A bit whose projected value is 0 is a fair coin, as the paper has it: to show what that costs.
     pub coin_at_zero: bool,
-    /// `plan` chooses mechanism, clip and encoding at each epsilon, from the public numbers among the parameters and k.
-    pub planned: bool,
+    /// What `plan` chose at each epsilon, in place of parameters and encoding; empty for what was asked for by name.
+    planned: Vec<(f64, Parameters, Encoding)>,
 }
 
 /// Name of the candidate that `plan` chooses.
@@ -53,7 +53,7 @@ impl Candidate {
         if let Some(encoding) = encoding {
             name += &format!(", {encoding}");
         }
-        Self { name, parameters, encoding, coin_at_zero: false, planned: false }
+        Self { name, parameters, encoding, coin_at_zero: false, planned: Vec::new() }
     }
 
     /// The same with the paper's fair coin where the projected value is 0.
@@ -63,9 +63,15 @@ impl Candidate {
         self
     }
 
-    /// What `plan` chooses for these public numbers and this k; the mechanism named by them gives way.
-    pub fn auto(parameters: Parameters) -> Self {
-        Self { name: AUTO.into(), planned: true, ..Self::new(parameters, None) }
+    /// What `plan` chooses at each epsilon for these public numbers and this k; the mechanism among them gives way.
+    pub fn auto(parameters: &Parameters, epsilons: &[f64]) -> Result<Self, SweepError> {
+        let choose = |&epsilon: &f64| {
+            let (parameters, k) = (Parameters { epsilon, ..parameters.clone() }, Some(parameters.k));
+            let best = plan(&Request { parameters, mechanism: None, k, encoding: None, bytes: None })?.best;
+            Ok((epsilon, best.mechanism.parameters().clone(), best.encoding))
+        };
+        let planned = epsilons.iter().map(choose).collect::<Result<_, SweepError>>()?;
+        Ok(Self { name: AUTO.into(), planned, ..Self::new(parameters.clone(), None) })
     }
 
     /// True for a mechanism that the paper does not have.
@@ -78,14 +84,11 @@ impl Candidate {
         Self { parameters: Parameters { sketch_clip: None, ..self.parameters.clone() }, ..self.clone() }
     }
 
-    fn built(&self, epsilon: f64, seed: Seed) -> Result<(Mechanism, Option<Encoding>), SweepError> {
-        let parameters = Parameters { epsilon, seed, ..self.parameters.clone() };
-        if !self.planned {
-            return Ok((Mechanism::new(parameters)?, self.encoding));
-        }
-        let k = Some(parameters.k);
-        let best = plan(&Request { parameters, mechanism: None, k, encoding: None, bytes: None })?.best;
-        Ok((best.mechanism, Some(best.encoding)))
+    fn built(&self, epsilon: f64, seed: Seed) -> Result<(Mechanism, Option<Encoding>), ParameterError> {
+        let chosen = self.planned.iter().find(|(at, ..)| *at == epsilon);
+        let (parameters, encoding) =
+            chosen.map_or((&self.parameters, self.encoding), |(_, parameters, encoding)| (parameters, Some(*encoding)));
+        Ok((Mechanism::new(Parameters { epsilon, seed, ..parameters.clone() })?, encoding))
     }
 }
 
@@ -213,7 +216,7 @@ pub fn classification(
     Ok(outcomes)
 }
 
-/// Walks repetitions, candidates and epsilons.
+/// Walks repetitions, candidates and epsilons; candidates with the same projection share its tables.
 fn run(
     first: Rows<'_>,
     second: Rows<'_>,
@@ -228,7 +231,7 @@ fn run(
         let kind = p.projection.unwrap_or_else(|| p.mechanism.default_projection(p.repeats));
         (kind.to_string(), p.k)
     };
-    order.sort_by_key(|c| sketch_of(c)); // each sketch is measured once without privacy
+    order.sort_by_key(|c| sketch_of(c)); // stable: neighbours share their projection
     let mut sketches: Vec<_> = order.iter().map(|c| sketch_of(c)).collect();
     sketches.dedup();
     let baselines = if settings.without_privacy { sketches.len() } else { 0 };
@@ -236,7 +239,7 @@ fn run(
     let (mut all, mut done) = (Vec::new(), 0);
     for repetition in 0..settings.repetitions {
         let seed = seed_of(repetition);
-        let mut last_sketch = None;
+        let (mut last_sketch, mut shared) = (None, None);
         for candidate in &order {
             let fresh = last_sketch.replace(sketch_of(candidate)) != Some(sketch_of(candidate));
             let baseline = (fresh && settings.without_privacy).then_some(f64::INFINITY);
@@ -244,10 +247,11 @@ fn run(
                 let private = epsilon.is_finite();
                 // The grid of the sketch without privacy is that of the largest epsilon.
                 let largest = settings.epsilons.iter().copied().fold(1.0, f64::max);
-                let (mechanism, encoding) = match private {
+                let (mut mechanism, encoding) = match private {
                     true => candidate.built(epsilon, seed)?,
                     false => candidate.unclipped().built(largest, seed)?,
                 };
+                mechanism.share_projection(&mut shared);
                 let encoder = Encoder::new(&mechanism, encoding)?;
                 let tables = match private {
                     true => Tables::released(candidate, Releaser::new(mechanism.clone(), encoding)?, [first, second])?,

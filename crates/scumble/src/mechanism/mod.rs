@@ -134,6 +134,14 @@ impl Mechanism {
         &self.projection
     }
 
+    /// Takes `shared` for its own if it is the same projection, with the tables that it has built; else leaves its own.
+    pub(crate) fn share_projection(&mut self, shared: &mut Option<Projection>) {
+        match shared {
+            Some(projection) if projection.equals(&self.projection) => self.projection = projection.clone(),
+            _ => *shared = Some(self.projection.clone()),
+        }
+    }
+
     /// The perturbation with its integers.
     pub fn perturbation(&self) -> &Perturbation {
         &self.perturbation

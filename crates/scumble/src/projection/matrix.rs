@@ -87,6 +87,12 @@ impl Projection {
         Ok(Self(Arc::new(Parts { kind, seed, dim, k, matrix })))
     }
 
+    /// True if both are the same matrix.
+    pub(crate) fn equals(&self, other: &Self) -> bool {
+        let parts = |p: &Self| (p.kind(), p.seed(), p.dim(), p.k());
+        parts(self) == parts(other)
+    }
+
     /// The law of W.
     pub fn kind(&self) -> ProjectionKind {
         self.0.kind
