@@ -37,6 +37,8 @@ pub struct Scale {
     pub text_repetitions: usize,
     /// Values of epsilon.
     pub epsilons: Vec<f64>,
+    /// The same of classification, which works at less.
+    pub text_epsilons: Vec<f64>,
     /// Effort of the simulations.
     pub effort: Effort,
 }
@@ -52,6 +54,7 @@ impl Scale {
             text_sizes: vec![256],
             text_repetitions: 3,
             epsilons: vec![1.0, 2.0, 5.0, 10.0, 20.0],
+            text_epsilons: vec![1.0, 2.0, 5.0, 10.0, 20.0],
             effort: Effort::Quick,
         }
     }
@@ -65,7 +68,8 @@ impl Scale {
             sizes: vec![64, 128, 256],
             text_sizes: vec![256, 1024],
             text_repetitions: 5,
-            epsilons: vec![0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0],
+            epsilons: vec![1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0],
+            text_epsilons: vec![0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0],
             effort: Effort::Full,
         }
     }
@@ -218,12 +222,13 @@ const PIXELS: Range = Range { lo: 0.0, hi: 255.0 };
 /// The DP-RP family with ours beside it, on raw pixels too.
 fn family(sizes: &[usize], dim: usize) -> Vec<Candidate> {
     let mut list = family_of(sizes, dim);
+    list.extend(sizes.iter().map(|k| Candidate::new(candidate(DpOporpLaplace, dim, *k, PIXELS), None)));
     list.push(Candidate::new(candidate(RawStaircase, dim, dim, PIXELS), None));
     list
 }
 
 fn family_of(sizes: &[usize], dim: usize) -> Vec<Candidate> {
-    let ids = [DpOporp, DpRpGOptB, DpRpGOpt, DpRpG, DpOporpStaircase, DpOporpLaplace];
+    let ids = [DpOporp, DpRpGOptB, DpRpGOpt, DpRpG, DpOporpStaircase];
     let mut list: Vec<Candidate> =
         ids.iter().flat_map(|id| sizes.iter().map(|k| Candidate::new(candidate(*id, dim, *k, PIXELS), None))).collect();
     list.push(Candidate::new(candidate(RawGOpt, dim, dim, PIXELS), None));
@@ -270,7 +275,7 @@ fn text_candidates(scale: &Scale, dim: usize) -> Result<Vec<Candidate>, SweepErr
         list.push(plain(DpSignoporpCeil).with_coin_at_zero());
         // What is public about mails: how long a row is and how many trigrams of all it has.
         let guess = Parameters { norm: Some(3.5), density: Some(0.005), ..candidate(DpOporpZones, dim, *k, range) };
-        list.push(Candidate::auto(&guess, &scale.epsilons)?);
+        list.push(Candidate::auto(&guess, &scale.text_epsilons)?);
         list.push(Candidate::new(Parameters { symbols: Some(3), ..guess }, None));
     }
     Ok(list)
@@ -334,7 +339,7 @@ impl Text {
     fn sweep(&self, candidates: &[Candidate], scale: &Scale, progress: Progress<'_>) -> Result<Outcomes, SweepError> {
         let settings = Settings {
             task: SPAM.into(),
-            epsilons: scale.epsilons.clone(),
+            epsilons: scale.text_epsilons.clone(),
             repetitions: scale.text_repetitions,
             depths: Vec::new(),
             exact_queries: false,

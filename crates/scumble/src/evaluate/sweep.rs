@@ -11,10 +11,11 @@ use crate::error::{DataError, ParameterError};
 use crate::mechanism::{Mechanism, Parameters};
 use crate::noise::SecretRng;
 use crate::plan::{PlanError, Request, plan};
-use crate::projection::Seed;
+use crate::projection::{Projection, ProjectionKind, Seed};
 use crate::release::{Encoder, Encoding, Release, ReleaseError, Releaser};
 use crate::search::{ExactQueries, Queries, search};
 use crate::vectors::Rows;
+use rayon::prelude::*;
 
 /// One thing to try: a mechanism and an encoding. Epsilon and seed of the parameters are replaced in the sweep.
 #[derive(Debug, Clone)]
@@ -239,7 +240,7 @@ fn run(
     let (mut all, mut done) = (Vec::new(), 0);
     for repetition in 0..settings.repetitions {
         let seed = seed_of(repetition);
-        let (mut last_sketch, mut shared) = (None, None);
+        let (mut last_sketch, mut shared, mut projected) = (None, None, Projected::default());
         for candidate in &order {
             let fresh = last_sketch.replace(sketch_of(candidate)) != Some(sketch_of(candidate));
             let baseline = (fresh && settings.without_privacy).then_some(f64::INFINITY);
@@ -254,7 +255,10 @@ fn run(
                 mechanism.share_projection(&mut shared);
                 let encoder = Encoder::new(&mechanism, encoding)?;
                 let tables = match private {
-                    true => Tables::released(candidate, Releaser::new(mechanism.clone(), encoding)?, [first, second])?,
+                    true => {
+                        let releaser = Releaser::new(mechanism.clone(), encoding)?;
+                        Tables::released(candidate, releaser, [first, second], &mut projected)?
+                    }
                     false => Tables::exact(&mechanism, [first, second])?,
                 };
                 let mut found = Vec::new();
@@ -296,10 +300,22 @@ enum Tables {
 }
 
 impl Tables {
-    fn released(candidate: &Candidate, releaser: Releaser, blocks: [Rows<'_>; 2]) -> Result<Self, SweepError> {
-        let [a, b] = blocks.map(|rows| {
-            let release = Release::from_rows(&releaser, rows)?;
-            if candidate.coin_at_zero { toss_coins(&releaser, &release, rows) } else { Ok(release) }
+    fn released(
+        candidate: &Candidate,
+        releaser: Releaser,
+        blocks: [Rows<'_>; 2],
+        projected: &mut Projected,
+    ) -> Result<Self, SweepError> {
+        // A dense projection of sparse rows is the one step that costs more than all the others.
+        let slow =
+            blocks[0].is_sparse() && !matches!(releaser.mechanism().projection().kind(), ProjectionKind::Oporp { .. });
+        let [a, b] = match slow {
+            true => projected.of(releaser.mechanism(), blocks)?.each_ref().map(|x| perturb(&releaser, x)),
+            false => blocks.map(|rows| Release::from_rows(&releaser, rows)),
+        };
+        let [a, b] = [(a?, blocks[0]), (b?, blocks[1])].map(|(release, rows)| match candidate.coin_at_zero {
+            true => toss_coins(&releaser, &release, rows),
+            false => Ok(release),
         });
         Ok(Self::Released(Box::new([a?, b?])))
     }
@@ -319,6 +335,46 @@ impl Tables {
             Self::Released(tables) => tables.map(|table| Features::dense(table.all_values(), table.k())),
         }
     }
+}
+
+/// Both blocks under the last projection, on each grid (which may depend on epsilon).
+#[derive(Default)]
+struct Projected(Vec<(Projection, i32, [Vec<i64>; 2])>);
+
+impl Projected {
+    fn of(&mut self, mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<&[Vec<i64>; 2], DataError> {
+        let (projection, grid) = (mechanism.projection(), mechanism.grid());
+        self.0.retain(|(other, ..)| other.equals(projection));
+        let known = self.0.iter().position(|(_, exponent, _)| *exponent == grid.exponent());
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let [a, b] = blocks.map(|rows| {
+                    let mut x = vec![0; rows.len() * projection.k()];
+                    projection.apply_rows(rows, grid, &mut x).map(|()| x)
+                });
+                self.0.push((projection.clone(), grid.exponent(), [a?, b?]));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[at].2)
+    }
+}
+
+/// The release of rows that are already projected.
+fn perturb(releaser: &Releaser, projected: &[i64]) -> Result<Release, ReleaseError> {
+    let (k, width, task) = (releaser.mechanism().k(), releaser.encoder().bytes_per_row(), 256);
+    let mut bytes = vec![0; projected.len() / k * width];
+    bytes.par_chunks_mut(task * width).zip(projected.par_chunks(task * k)).try_for_each(|(bytes, x)| {
+        let mut rng = SecretRng::from_os()?;
+        let mut x = x.to_vec();
+        for (bytes, x) in bytes.chunks_exact_mut(width).zip(x.chunks_exact_mut(k)) {
+            releaser.mechanism().perturbation().apply(x, &mut rng);
+            releaser.encoder().encode(x, bytes);
+        }
+        Ok::<_, ReleaseError>(())
+    })?;
+    Ok(Release::new(releaser, bytes, None, None))
 }
 
 /// The same release of bits with a fair coin wherever the projected value is 0.
