@@ -63,24 +63,13 @@ impl<'a, T> Matrix<'a, T> {
     #[target_feature(enable = "avx2")]
     pub(crate) unsafe fn two(&self, first: usize, second: usize, column: usize) -> __m256i {
         // SAFETY: 16 bytes are readable, at any alignment: the caller keeps to the matrix.
-        let half = |row: usize| unsafe { _mm_loadu_si128(self.place(row, column, 16).cast()) };
+        let half = |row: usize| unsafe { _mm_loadu_si128(self.place(row, column).cast()) };
         _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(half(first)), half(second))
     }
 
-    /// 32 bytes of a row from a column on.
-    ///
-    /// # Safety
-    /// The row and the columns must be within the matrix.
     #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) unsafe fn one(&self, row: usize, column: usize) -> __m256i {
-        // SAFETY: 32 bytes are readable, at any alignment: the caller keeps to the matrix.
-        unsafe { _mm256_loadu_si256(self.place(row, column, 32).cast()) }
-    }
-
-    #[inline]
-    fn place(&self, row: usize, column: usize, bytes: usize) -> *const T {
-        debug_assert!(row < self.rows && column + bytes / size_of::<T>() <= self.columns);
+    fn place(&self, row: usize, column: usize) -> *const T {
+        debug_assert!(row < self.rows && column + 16 / size_of::<T>() <= self.columns);
         self.values.as_ptr().wrapping_add(row.wrapping_mul(self.stride).wrapping_add(column))
     }
 }
