@@ -11,7 +11,7 @@ macro_rules! quantise {
             let scale = q.twice_per_unit as $float;
             let mut finite = true;
             for (q, &v) in to.iter_mut().zip(from) {
-                finite &= v.abs() < <$float>::INFINITY;
+                finite &= v.to_bits() << 1 < <$float>::INFINITY.to_bits() << 1; // without the sign
                 let twice = v * scale;
                 let twice = if twice > low { twice } else { low };
                 let twice = if twice < high { twice } else { high };
