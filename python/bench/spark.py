@@ -1,6 +1,7 @@
 """Spark on two local executors against the command line with two threads, on the same Parquet of 1,000,000 x 384 float32.
 
-Usage: spark.py [ROWS]. Needs `cargo build --release`. JVM start and the first, warming job are not counted.
+Usage: spark.py [ROWS [TURNS]]. Both in turns, medians; CPU seconds too, which other people's work on the machine disturbs
+less. Needs `cargo build --release`. JVM start and the first, warming job are not counted.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,8 +40,38 @@ def write_input(folder: pathlib.Path, rows: int) -> None:
         pq.write_table(table, folder / f"{part}.parquet", **options)
 
 
+def cpu_of_spark(root: int) -> float:
+    """CPU seconds of a process with its descendants, also of those that have ended."""
+    stats = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # ended meanwhile
+            stats[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
+    tree, size = {root}, 0
+    while len(tree) > size:
+        size = len(tree)
+        tree |= {pid for pid, (parent, _) in stats.items() if parent in tree}
+    return sum(stats[pid][1] for pid in tree if pid in stats) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def timed(work, cpu) -> tuple[float, float]:
+    """(wall, CPU) seconds."""
+    wall, before = time.perf_counter(), cpu()
+    work()
+    return time.perf_counter() - wall, cpu() - before
+
+
 def main() -> None:
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    turns = int(sys.argv[2]) if len(sys.argv) > 2 else 3
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
     from pyspark.sql import SparkSession
 
@@ -61,21 +94,37 @@ def main() -> None:
         for id in ("dp-signoporp-ceil", "dp-oporp-staircase"):
             m = scumble.Mechanism(id, dim=DIM, k=K, epsilon=EPSILON, beta=1.0, range=(0.0, 1.0), seed=bytes(32))
             scumble.spark.release(spark.read.parquet(str(folder / "warm")), mechanism=m, out=str(folder / f"warm-{id}"))
-            start = time.perf_counter()
-            scumble.spark.release(spark.read.parquet(str(folder / "in")), mechanism=m, out=str(folder / f"spark-{id}"))
-            with_spark = time.perf_counter() - start
-            command = [ROOT / "target/release/scumble", "release", folder / "in", "--out", folder / f"{id}.parquet"]
-            command += ["--mechanism", id, "--epsilon", EPSILON, "--beta", 1, "--range", "0,1", "-k", K, "--threads", 2]
-            start = time.perf_counter()
-            subprocess.run([str(word) for word in command], check=True, capture_output=True)
-            alone = time.perf_counter() - start
+            jvm = spark.sparkContext._gateway.proc.pid
+
+            def with_spark(turn: int) -> None:
+                df = spark.read.parquet(str(folder / "in"))
+                scumble.spark.release(df, mechanism=m, out=str(folder / f"spark-{id}-{turn}"))
+
+            def alone(turn: int) -> None:
+                command = [ROOT / "target/release/scumble", "release", folder / "in", "--out", folder / f"{id}-{turn}.parquet"]
+                command += ["--mechanism", id, "--epsilon", EPSILON, "--beta", 1, "--range", "0,1", "-k", K, "--threads", 2]
+                subprocess.run([str(word) for word in command], check=True, capture_output=True, timeout=600)
+
+            pairs = [
+                (
+                    timed(lambda: with_spark(turn), lambda: cpu_of_spark(jvm) + time.process_time()),
+                    timed(lambda: alone(turn), cpu_of_children),
+                )
+                for turn in range(turns)
+            ]
+            (wall, cpu), (cli_wall, cli_cpu) = (
+                [statistics.median(pair[side][kind] for pair in pairs) for kind in (0, 1)] for side in (0, 1)
+            )
             report = {
                 "bench": "spark",
                 "mechanism": id,
                 "rows": rows,
-                "spark_rows_per_second": round(rows / with_spark),
-                "cli_rows_per_second": round(rows / alone),
-                "spark_percent_of_cli": round(100 * alone / with_spark),
+                "spark_seconds": round(wall, 2),
+                "cli_seconds": round(cli_wall, 2),
+                "spark_percent_of_cli": round(100 * cli_wall / wall),
+                "spark_cpu_seconds": round(cpu, 2),
+                "cli_cpu_seconds": round(cli_cpu, 2),
+                "spark_percent_of_cli_by_cpu": round(100 * cli_cpu / cpu),
             }
             print(json.dumps(report), flush=True)
         spark.stop()

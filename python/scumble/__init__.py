@@ -32,9 +32,10 @@ from ._estimate import (
     squared_norm,
 )
 from ._evaluate import Evaluation, evaluate
+from ._keys import keygen, sticky_seed
 from ._mechanism import Mechanism, mechanisms
 from ._plan import Plan, plan
-from ._release import Release, check_certificate, load
+from ._release import Release, check_certificate, load, verify
 from ._scumble import __version__
 from ._search import Hits, search
 
@@ -61,10 +62,13 @@ __all__ = [
     "evaluate",
     "inner_product",
     "inner_product_with_query",
+    "keygen",
     "load",
     "mechanisms",
     "plan",
     "search",
     "squared_distance",
     "squared_norm",
+    "sticky_seed",
+    "verify",
 ]

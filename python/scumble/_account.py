@@ -48,19 +48,21 @@ class Account:
                 return account
         raise ParameterError(f"the ledger has no data set {self.dataset!r}")
 
-    def reserve(self, mechanism: Mechanism) -> _scumble.Reservation:
+    def reserve(self, mechanism: Mechanism, releaser: _scumble.Releaser | None = None) -> _scumble.Reservation:
         """Spends what one release with `mechanism` costs, before any noise is drawn; refuses what is over budget."""
         budget = None if self.budget is None else (float(self.budget), float(self.budget_delta))
-        return _scumble.Reservation(os.fspath(self.ledger), self.dataset, budget, mechanism._inner)
+        return _scumble.Reservation(os.fspath(self.ledger), self.dataset, budget, mechanism._inner, releaser)
 
 
 @contextlib.contextmanager
-def charge(account: Account | None, mechanism: Mechanism) -> Iterator[Callable[[str], None]]:
+def charge(
+    account: Account | None, mechanism: Mechanism, releaser: _scumble.Releaser
+) -> Iterator[Callable[[str], None]]:
     """Reserves, and gives the function that records a certificate; gives back what a failed release had reserved."""
     if account is None:
         yield lambda certificate: None
         return
-    reservation = account.reserve(mechanism)
+    reservation = account.reserve(mechanism, releaser)
     try:
         yield reservation.record
     except BaseException:

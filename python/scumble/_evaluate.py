@@ -65,8 +65,8 @@ def evaluate(
     x: Any,
     queries: Any,
     *,
-    mechanisms: Sequence[str],
-    epsilons: Sequence[float],
+    mechanisms: str | Sequence[str],
+    epsilons: float | Sequence[float],
     k: int | Sequence[int],
     range: tuple[float, float],
     beta: float | None = None,
@@ -93,6 +93,8 @@ def evaluate(
     >>> sorted(e.table)[:4], e.figures["recall@50"][:4]
     (['bits_per_row', 'delta', 'design', 'encoding'], '<svg')
     """
+    mechanisms = [mechanisms] if isinstance(mechanisms, str) else list(mechanisms)
+    epsilons = [float(e) for e in np.atleast_1d(epsilons)]
     if not mechanisms or not epsilons:
         raise ParameterError("give at least one mechanism and one epsilon")
     codes: tuple[list[int], list[int]] | None = None
@@ -101,7 +103,7 @@ def evaluate(
         codes = ([classes[str(c)] for c in labels[0]], [classes[str(c)] for c in labels[1]])
         if (len(codes[0]), len(codes[1])) != (_input.rows_of(x), _input.rows_of(queries)):
             raise DataError("labels must be (one for each row of x, one for each query)")
-    dim = x.shape[1] if hasattr(x, "shape") and len(x.shape) == 2 else len(x[0])
+    dim = _input.dim_of(x)
     first, second = _input.whole(x, dim), _input.whole(queries, dim)
     notions = {m["id"]: m["notion"] for m in _mechanisms()}
     sizes = [k] if isinstance(k, int) else list(k)
@@ -116,7 +118,7 @@ def evaluate(
             )
             request = {
                 "task": "classification" if labels is not None else "retrieval",
-                "epsilons": [float(e) for e in epsilons],
+                "epsilons": epsilons,
                 "repetitions": repetitions,
                 "depths": list(depths),
                 "without_privacy": without_privacy,

@@ -53,12 +53,27 @@ def blocks(x: Any, dim: int) -> Iterator[Any]:
 
 
 def _matrix(x: Any, dim: int) -> np.ndarray:
-    array = np.asarray(x)
+    if np.ma.is_masked(x):
+        raise DataError("some values are masked, and would be released as they lie under the mask: fill or drop them first")
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise DataError("rows must all have the same number of attributes") from None
+    if array.ndim == 1 and array.dtype == object and len(array):  # a pandas column of lists or arrays
+        array = _stacked(array, dim)
     if array.ndim != 2:
         raise DataError(f"vectors need 2 axes, one row each; this array has {array.ndim}: reshape it")
     if array.shape[1] != dim:
-        raise DataError(f"rows have {array.shape[1]} attributes, expected {dim}")
+        hint = ": give the column with the vectors" if array.shape[1] == 1 and array.dtype == object else ""
+        raise DataError(f"rows have {array.shape[1]} attributes, expected {dim}{hint}")
     return array
+
+
+def _stacked(column: np.ndarray, dim: int) -> np.ndarray:
+    for row, vector in enumerate(column):
+        if np.shape(vector) != (dim,):
+            raise DataError(f"row {row}: not a vector of {dim} attributes", row)
+    return np.stack(list(column))
 
 
 def _dense(array: np.ndarray) -> Iterator[Dense]:
@@ -104,9 +119,12 @@ def _view(array: np.ndarray) -> Dense:
 
 
 def _sparse(x: Any, dim: int) -> Sparse:
-    if x.shape[1] != dim:
-        raise DataError(f"rows have {x.shape[1]} attributes, expected {dim}")
+    if len(x.shape) != 2 or x.shape[1] != dim:
+        raise DataError(f"rows have {x.shape[-1]} attributes on {len(x.shape)} axes, expected {dim} on 2")
     matrix = x.tocsr()
+    starts = matrix.indptr
+    if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > min(len(matrix.indices), len(matrix.data)):
+        raise DataError("indptr of the sparse matrix does not hold together")  # scipy itself would read past the end
     if not matrix.has_canonical_format:  # repeated attributes would count twice against the sensitivity
         matrix = matrix.copy() if matrix is x else matrix
         matrix.sum_duplicates()
@@ -126,7 +144,20 @@ def _sparse(x: Any, dim: int) -> Sparse:
 
 def rows_of(x: Any) -> int:
     """How many rows there are."""
-    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+    try:
+        return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+    except (TypeError, IndexError):
+        raise TypeError(
+            f"{type(x).__name__} holds no rows: give a 2-dimensional array, a sparse matrix, or an Arrow column of lists"
+        ) from None
+
+
+def dim_of(x: Any) -> int:
+    """How many attributes a row has."""
+    try:
+        return int(x.shape[1]) if len(getattr(x, "shape", ())) == 2 else len(x[0])
+    except (TypeError, IndexError, KeyError):
+        raise DataError("vectors need 2 axes, one row each, and at least one row") from None
 
 
 def names(column: Any, rows: int, what: str) -> list[Any] | None:
@@ -135,21 +166,29 @@ def names(column: Any, rows: int, what: str) -> list[Any] | None:
         return None
     if hasattr(column, "to_pylist"):  # pyarrow
         column = column.to_pylist()
-    array = np.asarray(column)
+    array = np.asarray(column) if hasattr(column, "__array__") else np.array([*column, None], dtype=object)[:-1]
     if array.ndim != 1 or len(array) != rows:
         raise DataError(f"{what} must be one for each of the {rows} rows")
-    if array.dtype.kind in "iub":
-        if array.dtype.kind == "u" and len(array) and int(array.max()) > 2**63 - 1:
-            raise DataError(f"{what} must fit 64-bit signed integers")
-        return array.astype(np.int64).tolist()
-    if array.dtype.kind == "f" and what == "labels":
-        return array.astype(np.float64).tolist()
     listed = array.tolist()
-    for row, value in enumerate(listed):
-        if not isinstance(value, str):
-            allowed = "integers or strings" if what == "ids" else "numbers or strings"
-            raise DataError(f"row {row}: {what} must be {allowed}", row)
-    return listed
+    if array.dtype.kind in "ib":
+        return [int(value) for value in listed] if array.dtype.kind == "b" else listed
+    kinds = [_kind(value, what) for value in listed]
+    if what == "labels" and set(kinds) == {int, float}:
+        kinds = [float] * rows
+    for row, kind in enumerate(kinds):
+        if kind is None or kind is not kinds[0]:
+            allowed = "64-bit integers or all strings" if what == "ids" else "numbers or all strings"
+            raise DataError(f"row {row}: {what} must be all {allowed}", row)
+    return [kind(value) for kind, value in zip(kinds, listed) if kind is not None]
+
+
+def _kind(value: Any, what: str) -> type | None:
+    """int, str, and for labels float; None for what cannot be kept."""
+    if isinstance(value, str):
+        return str
+    if isinstance(value, (int, np.integer)):
+        return int if -(2**63) <= value < 2**63 else None
+    return float if what == "labels" and isinstance(value, (float, np.floating)) else None
 
 
 def unique(ids: list[Any]) -> None:

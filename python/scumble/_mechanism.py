@@ -13,7 +13,8 @@ import numpy as np
 
 from . import _input, _scumble
 from ._account import Account, charge
-from ._errors import ParameterError
+from ._errors import NotPrivate, ParameterError
+from ._keys import Key, secret
 from ._release import Release
 
 
@@ -93,6 +94,8 @@ class Mechanism:
         grid_exponent: int | None = None,
         i_understand_this_is_not_dp: bool = False,
     ) -> None:
+        if not isinstance(mechanism, str):
+            raise TypeError(f"mechanism must be an id, see scumble.mechanisms(), got {type(mechanism).__name__}")
         if k is None and not mechanism.startswith("raw-") and mechanism in {m["id"] for m in mechanisms()}:
             raise ParameterError(f"{mechanism} needs k, the size of the sketch")
         arguments = {name: value for name, value in locals().items() if name != "self"}
@@ -170,6 +173,8 @@ class Mechanism:
         labels: Any = None,
         encoding: str | None = None,
         account: Account | None = None,
+        sticky_key: Key | None = None,
+        sign: Key | None = None,
     ) -> Release:
         """Releases every row of `x` with fresh noise.
 
@@ -181,7 +186,13 @@ class Mechanism:
         `account`: a data set's :class:`scumble.Account`, charged before any noise is drawn; what is over its budget is
         refused. Rows without ids then get their numbers, so that the ledger and every file have the same certificate.
 
-        Every call spends epsilon on every row: releasing the same rows twice costs twice.
+        `sticky_key`: noise from this key, a file of :func:`scumble.keygen` or its content, in place of fresh noise: a row
+        that has not changed since another release with this key and mechanism gives the same bytes, at no further cost,
+        and the account is charged for what is new only. Needs `ids`, and a mechanism with the same seed every time, such
+        as ``seed=scumble.sticky_seed(key)``.
+        `sign`: signs the certificate with this key. Rows without ids get their numbers, as with an account.
+
+        Without a sticky key every call spends epsilon on every row: releasing the same rows twice costs twice.
 
         >>> import numpy as np, scumble
         >>> m = scumble.Mechanism("dp-signoporp-ceil", dim=64, k=20, epsilon=5.0, range=(0, 1), seed=bytes(32))
@@ -190,16 +201,27 @@ class Mechanism:
         ((64, 3), [1000, 1001], ['a', 'b'])
         """
         rows = _input.rows_of(x)
-        if account is not None and ids is None:
+        if sticky_key is not None and ids is None:
+            raise NotPrivate("refused: a sticky release needs ids, to know a row again when others come and go")
+        if ids is None and (account is not None or sign is not None):
             ids = np.arange(rows)
         listed, classes = _input.names(ids, rows, "ids"), _input.names(labels, rows, "labels")
         if listed is not None:
             _input.unique(listed)
-        releaser = _scumble.Releaser(self._inner, encoding, None)
-        with charge(account, self) as record:
+        releaser = _scumble.Releaser(
+            self._inner,
+            encoding,
+            None if sticky_key is None else secret(sticky_key),
+            listed,
+            None if sign is None else secret(sign),
+        )
+        if account is not None and sticky_key is not None:
+            for block in _input.blocks(x, self.dim):
+                releaser.look(block)
+        with charge(account, self, releaser) as record:
             for block in _input.blocks(x, self.dim):
                 releaser.add(block)
-            release = Release(releaser.finish(listed, classes))
+            release = Release(releaser.finish(classes))
             record(release.certificate_json)
         return release
 
@@ -248,10 +270,8 @@ def fields(**arguments: Any) -> dict[str, Any]:
         "seed": _seed(arguments.get("seed")),
         "thresholds": None if thresholds is None else [_real("thresholds", t) for t in thresholds],
     }
-    for name in ("dim", "k", "repeats", "symbols", "lattice_steps"):
-        checked[name] = _whole(name, arguments.get(name))
-    if arguments.get("grid_exponent") is not None:
-        checked["grid_exponent"] = int(arguments["grid_exponent"])
+    for name in ("dim", "k", "repeats", "symbols", "lattice_steps", "grid_exponent"):
+        checked[name] = _whole(name, arguments.get(name), least=None if name == "grid_exponent" else 0)
     for name in ("epsilon", "delta", "sketch_clip", "norm_bound", "clip_norm", "norm", "density"):
         checked[name] = _real(name, arguments.get(name))
     return {name: value for name, value in checked.items() if value is not None}
@@ -275,12 +295,12 @@ def _real(name: str, value: Any) -> Any:
     return float(value)
 
 
-def _whole(name: str, value: Any) -> Any:
+def _whole(name: str, value: Any, least: int | None = 0) -> Any:
     if value is None:
         return None
     if not isinstance(value, (numbers.Integral, np.integer)) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
-    if value < 0:
+    if least is not None and value < least:
         raise ParameterError(f"{name} must not be negative, got {value}")
     return int(value)
 

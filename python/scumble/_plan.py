@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from typing import Any
 
@@ -60,6 +61,9 @@ def plan(
     """
     if mechanism is not None and mechanism.startswith("raw-"):
         k = dim
+    unknown = options.keys() - inspect.signature(Mechanism).parameters.keys()
+    if unknown:
+        raise TypeError(f"{min(unknown)!r} is no argument of plan or Mechanism")
     given = fields(mechanism=mechanism or "dp-oporp-staircase", dim=dim, epsilon=epsilon, range=range, k=k or 1, **options)
     block = None if sample is None else _input.whole(sample, dim)
     found = json.loads(_scumble.plan(json.dumps(given), mechanism, k, encoding, bytes, block))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _scumble
+from ._keys import Key, public
 
 if TYPE_CHECKING:
     from ._mechanism import Mechanism
@@ -105,13 +106,31 @@ class Release:
         return f"Release({len(self)} rows, {self.certificate['mechanism']['id']}, k={self.k}, {self.encoding})"
 
 
-def load(path: str | os.PathLike[str]) -> Release:
+def load(path: str | os.PathLike[str], *, key: Key | None = None) -> Release:
     """Reads a release: ``.parquet``, ``.npy`` with its certificate, or a folder of Parquet files as Spark writes them.
 
     The certificate's numbers are derived again and the data's hashes compared: what does not fit is a
-    :class:`scumble.CertificateError`.
+    :class:`scumble.CertificateError`. `key`: the public key with which it must be signed, as its file or that file's content.
     """
-    return Release(_scumble.Release.load(os.fspath(path)))
+    return Release(_scumble.Release.load(os.fspath(path), None if key is None else public(key)))
+
+
+def verify(path: str | os.PathLike[str], *, key: Key | None = None) -> dict[str, Any]:
+    """All that ``scumble verify`` checks; gives the certificate, or raises :class:`scumble.CertificateError`.
+
+    More than :func:`load`: a Parquet file must be as it was written, to the last byte.
+
+    >>> import numpy as np, os, scumble, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> secret, path = os.path.join(folder, "release.key"), os.path.join(folder, "release.parquet")
+    >>> scumble.keygen(secret)
+    >>> m = scumble.Mechanism("dp-oporp-laplace", dim=8, k=4, epsilon=1.0, range=(0, 1), seed=bytes(32))
+    >>> m.release(np.ones((3, 8)), sign=secret).save(path)
+    >>> scumble.verify(path, key=secret + ".pub")["rows"]
+    3
+    """
+    inner = _scumble.Release.load(os.fspath(path), None if key is None else public(key), True)
+    return json.loads(inner.certificate())
 
 
 def check_certificate(text: str) -> Mechanism:

@@ -41,6 +41,8 @@ def search(r: Release, queries: Any, top: int = 50, *, exact: bool | None = None
     if exact is not None and exact == released:
         wanted = "the searcher's own vectors" if exact else "a release: m.release(queries), with the same seed"
         raise ParameterError(f"exact={exact} needs {wanted}")
+    if top < 1:
+        raise ParameterError(f"top must be at least 1, got {top}")
     blocks = [queries._inner] if released else _input.blocks(queries, r.mechanism.dim)
     parts = [_scumble.search(r._inner, block, top, metric) for block in blocks]
     rows, scores = (np.concatenate(part) for part in zip(*parts))

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import _scumble
-from ._errors import DataError, ParameterError
+from ._errors import DataError
+from ._keys import Key, secret
 from ._mechanism import Mechanism
 
 
@@ -43,7 +44,8 @@ def release_batches(
 
     The noise of a row is a keyed pseudo-random function of (`key`, mechanism, row id, row): a task that runs twice gives
     the same bytes, on any worker. So ids must be there and unique over the whole job; within one call that is checked.
-    One key serves one job, and is dropped when that has ended.
+    A key of :func:`new_key` serves one job, and is dropped when that has ended; `key` may also be the content of a sticky
+    key's file (:func:`scumble.keygen`), for rows that are released again and again.
 
     `fixed_size`: sketches as FixedSizeList or FixedSizeBinary, as in scumble's files; False gives List and Binary, which
     Spark needs.
@@ -57,8 +59,6 @@ def release_batches(
     >>> first.schema.names, first.equals(again)
     (['id', 'sketch'], True)
     """
-    if len(key) != 32:
-        raise ParameterError("key must be 32 secret bytes, such as scumble.arrow.new_key() gives")
     releaser = _scumble.Releaser(mechanism._inner, encoding, bytes(key))
     for batch in batches:
         sketch = pa.array(releaser.batch(batch, column, id))
@@ -92,22 +92,36 @@ def _variable(sketch: pa.Array) -> pa.Array:
 
 
 def certify(
-    folder: str | os.PathLike[str], *, mechanism: Mechanism, encoding: str | None = None, rows: int | None = None
+    folder: str | os.PathLike[str],
+    *,
+    mechanism: Mechanism,
+    encoding: str | None = None,
+    rows: int | None = None,
+    sticky: bool = False,
+    sign: Key | None = None,
 ) -> dict[str, Any]:
     """Writes ``FOLDER.certificate.json`` beside a local folder of released Parquet files, and returns the certificate.
 
     Its content hashes run over the rows of all files in the order of the files' names: the order in which
-    :func:`scumble.load` and ``scumble verify`` read the folder. `rows`: how many there must be.
+    :func:`scumble.load` and ``scumble verify`` read the folder. `rows`: how many there must be. `sticky`: the noise came from
+    a sticky key, which the certificate must say. `sign`: signs it with this key.
     """
     path = pathlib.Path(folder).absolute()
     files = sorted(str(file) for file in path.glob("*.parquet") if not file.name.startswith((".", "_")))
-    text = certificate_of(files, mechanism, encoding, rows)
+    text = certificate_of(files, mechanism, encoding, rows, sticky, sign)
     with open(path.with_name(f"{path.name}.certificate.json"), "x", encoding="utf-8") as file:
         file.write(text)
     return json.loads(text)
 
 
-def certificate_of(files: Iterable[str], mechanism: Mechanism, encoding: str | None, rows: int | None) -> str:
+def certificate_of(
+    files: Iterable[str],
+    mechanism: Mechanism,
+    encoding: str | None,
+    rows: int | None,
+    sticky: bool,
+    sign: Key | None,
+) -> str:
     """The certificate of these files in this order, as JSON."""
     hashes = {name: hashlib.sha256() for name in ("id", "label", "sketch")}
     found, names = 0, set[str]()
@@ -121,7 +135,9 @@ def certificate_of(files: Iterable[str], mechanism: Mechanism, encoding: str | N
     if found == 0 or found != (rows or found):
         raise DataError(f"{found} rows were written, {rows or 'some'} expected: the input changed meanwhile")
     content = {name: hash.hexdigest() for name, hash in hashes.items() if name in names}
-    return mechanism._inner.certificate(encoding, found, content["sketch"], content.get("id"), content.get("label"))
+    key = None if sign is None else secret(sign)
+    ids, labels = content.get("id"), content.get("label")
+    return mechanism._inner.certificate(encoding, found, content["sketch"], ids, labels, sticky, key)
 
 
 def _update(hash: Any, column: pa.Array) -> None:

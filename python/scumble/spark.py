@@ -19,6 +19,7 @@ from pyspark.sql import types as T
 
 from ._account import Account
 from ._errors import DataError, FileError, ParameterError
+from ._keys import Key, secret
 from ._mechanism import Mechanism
 from .arrow import certificate_of, new_key, release_batches
 
@@ -36,6 +37,8 @@ def release(
     encoding: str | None = None,
     out: str | None = None,
     account: Account | None = None,
+    sticky_key: Key | None = None,
+    sign: Key | None = None,
 ) -> DataFrame:
     """Releases the array column `column` of `df`; gives a DataFrame with the columns ``id``, ``label`` and ``sketch``.
 
@@ -50,34 +53,53 @@ def release(
 
     `account`: one entry for the job, reserved before it starts and recorded with the certificate. It stays spent if the
     job fails, which may leave files behind, and without `out`, where nobody knows what becomes of the DataFrame.
+
+    `sticky_key`: noise from this key, see :meth:`scumble.Mechanism.release`, in place of the job's own; the account is
+    charged for a whole release all the same. `sign`: signs the certificate; both as in :func:`certify`.
     """
     _check_plan(df)
     rows = _check_ids(df, id)
     reservation = None if account is None else account.reserve(mechanism)
+    key = new_key() if sticky_key is None else secret(sticky_key)
     released = df.select(*_columns(column, id, label)).mapInArrow(
-        _task(mechanism, new_key(), column, id, label, encoding), _schema(df, mechanism, id, label, encoding)
+        _task(mechanism, key, column, id, label, encoding), _schema(df, mechanism, id, label, encoding)
     )
     if out is None:
         return released
     spark = df.sparkSession
     released.write.parquet(out)
-    del released  # and with it the key
-    text = _certify(spark, out, mechanism, encoding, rows)
+    del released, key
+    text = _certify(spark, out, mechanism, encoding, rows, sticky_key is not None, sign)
     if reservation is not None:
         reservation.record(text)
     return spark.read.parquet(out)
 
 
 def certify(
-    spark: SparkSession, out: str, *, mechanism: Mechanism, encoding: str | None = None, rows: int | None = None
+    spark: SparkSession,
+    out: str,
+    *,
+    mechanism: Mechanism,
+    encoding: str | None = None,
+    rows: int | None = None,
+    sticky: bool = False,
+    sign: Key | None = None,
 ) -> dict[str, Any]:
     """As :func:`scumble.arrow.certify`, for a folder on whatever file system Spark wrote to."""
-    return json.loads(_certify(spark, out, mechanism, encoding, rows))
+    return json.loads(_certify(spark, out, mechanism, encoding, rows, sticky, sign))
 
 
-def _certify(spark: SparkSession, out: str, mechanism: Mechanism, encoding: str | None, rows: int | None) -> str:
+def _certify(
+    spark: SparkSession,
+    out: str,
+    mechanism: Mechanism,
+    encoding: str | None,
+    rows: int | None,
+    sticky: bool,
+    sign: Key | None,
+) -> str:
     folder = _Folder(spark, out)
-    text = certificate_of(folder.parquet_files(), mechanism, encoding, rows)
+    text = certificate_of(folder.parquet_files(), mechanism, encoding, rows, sticky, sign)
     folder.write_beside(".certificate.json", text)
     return text
 

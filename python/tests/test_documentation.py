@@ -8,11 +8,12 @@ import os
 import re
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT, mechanism
 
-MODULES = ["", "._account", "._estimate", "._evaluate", "._mechanism", "._plan", "._release", "._search", ".arrow", ".sklearn", ".stores"]
+MODULES = ["", "._account", "._estimate", "._evaluate", "._keys", "._mechanism", "._plan", "._release", "._search", ".arrow", ".sklearn", ".stores"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -43,11 +44,20 @@ def test_vector_store_guide(tmp_path, monkeypatch, postgres):
         run_guide("vector-stores.md", {"postgres": connection})
 
 
-def test_function_for_other_engines(rng):
-    """The function that the Spark guide gives for Dask, Daft and Ray."""
-    release = run_guide("spark.md", {"m": mechanism()}, start=1)["release"]
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(rng.random(640)), 64)
-    assert release(pa.table({"id": range(10), "embedding": vectors})).num_rows == 10
+def test_other_engines(rng, tmp_path):
+    """The function that the Spark guide gives for Dask, Daft and Ray, on processes of Dask."""
+    files = [str(tmp_path / f"{part}.parquet") for part in range(3)]
+    x = rng.random((30, 64))
+    for part, file in enumerate(files):
+        rows = slice(10 * part, 10 * part + 10)
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(x[rows].ravel()), 64)
+        pq.write_table(pa.table({"id": range(30)[rows], "embedding": vectors}), file)
+    m = mechanism(epsilon=100.0)
+    done = run_guide("spark.md", {"m": m, "files": files, "out": str(tmp_path / "out")}, start=1)
+    assert done["r"].ids.tolist() == list(range(30))
+    assert abs(done["r"].values - m.project(x)).mean() < 0.2
+    again = done["release"](pq.read_table(files[0]))  # by hand, with the same key: the same bytes
+    assert again["sketch"].to_pylist() == done["r"].values[:10].tolist()
 
 
 def test_public_names_have_documentation():

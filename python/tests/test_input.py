@@ -161,6 +161,65 @@ def test_wrong_shapes_and_types():
             m.release(np.zeros((3, 64), dtype))
 
 
+@pytest.mark.parametrize(
+    "x, error, message",
+    [
+        (None, TypeError, "NoneType holds no rows"),
+        (np.float32(1), TypeError, "holds no rows"),
+        ((row for row in np.eye(64)), TypeError, "generator holds no rows"),
+        ([[1.0] * 64, [1.0] * 63], scumble.DataError, "same number of attributes"),
+        ([], scumble.DataError, "2 axes"),
+        ("rows.npy", scumble.DataError, "2 axes"),
+        (np.ma.masked_greater(np.linspace(0, 1, 128).reshape(2, 64), 0.9), scumble.DataError, "masked"),
+        (np.zeros((3, 64), object), TypeError, "dtype object"),
+        (sp.coo_array(np.ones(64)), scumble.DataError, "1 axes"),
+    ],
+)
+def test_what_is_not_a_matrix(x, error, message):
+    with pytest.raises(error, match=message):
+        mechanism().release(x)
+
+
+def test_sparse_offsets_that_do_not_hold_together():
+    for place, value in ((1, -1), (2, 99), (3, 10**6), (64, 10**6), (0, 1)):
+        matrix = sp.csr_array(np.eye(64))
+        matrix.indptr[place] = value
+        with pytest.raises(scumble.DataError, match="indptr"):
+            mechanism().release(matrix)
+
+
+def test_ids_and_labels_of_every_kind(rng):
+    import pandas
+
+    m, x = mechanism(), rng.random((3, 64))
+    for ids in ([3, 1, 2], range(3), iter([1, 2, 3]), np.array([1, 2, 3], "u2"), [np.int64(1), 2, 3], pa.array([7, 8, 9]),
+                pandas.Series([1, 2, 3], dtype="Int64"), pandas.Index(["a", "b", "c"]), np.array(["a", "b", "é"])):
+        r = m.release(x, ids=ids)
+        assert r.ids.dtype.kind in "iU" and len(set(r.ids.tolist())) == 3
+    assert m.release(x, labels=[1, 2.5, np.nan]).labels[1] == 2.5
+    assert m.release(x, labels=[True, False, True]).labels.tolist() == [1, 0, 1]
+    for ids, row in ([1, "a", 2], 1), ([1, None, 2], 1), (pa.array([1, 2, None]), 2), ([2**63, 1, 2], 0), ([0.5, 1, 2], 0), (
+        [b"a", b"b", b"c"], 0), ([[1], [2], [3]], 0), (np.array([1, 2, 3], "M8[s]"), 0), ([1, 2, 1], 2):
+        with pytest.raises(scumble.DataError) as caught:
+            m.release(x, ids=ids)
+        assert caught.value.row == row
+    with pytest.raises(scumble.DataError, match="one for each of the 3 rows"):
+        m.release(x, ids=[1, 2])
+    with pytest.raises(scumble.DataError, match="row 2: labels must be all numbers or all strings"):
+        m.release(x, labels=["a", "b", None])
+
+
+def test_the_same_fractions_in_every_float_type(rng):
+    """Values are read exactly: a half-precision number is the same number in every wider type."""
+    x = rng.random((40, 64)).astype("f2")
+    m = mechanism("dp-oporp-laplace")
+    for dtype in ("f4", "f8", ">f2", ">f8"):
+        assert np.array_equal(m.project(x.astype(dtype)), m.project(x))
+    large = np.array([[2**62 - 1, 2**53 + 1, -(2**63), 2**63 - 1] * 16])
+    m = mechanism("dp-oporp-laplace", range=(0.0, 2.0**62), beta=2.0**62)
+    assert np.array_equal(m.project(large), m.project(np.clip(large, 0, 2**62).astype("u8")))
+
+
 def test_nan_and_infinity_name_the_place_and_not_the_value():
     for value, word in ((np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")):
         x = np.full((9000, 64), 0.123456, "f4")
@@ -171,7 +230,19 @@ def test_nan_and_infinity_name_the_place_and_not_the_value():
         assert "0.123" not in str(caught.value)
 
 
-def test_frames_of_one_attribute_a_column(integers):
+def test_frames_and_columns(integers):
     import pandas
+    import polars
 
-    assert np.array_equal(projected(pandas.DataFrame(integers)), projected(integers))
+    expected = projected(integers)
+    for library in (pandas, polars):
+        assert np.array_equal(projected(library.DataFrame(integers)), expected)  # one attribute a column
+        frame = library.DataFrame({"vector": integers.tolist()})
+        assert np.array_equal(projected(frame["vector"]), expected)
+        with pytest.raises(scumble.DataError, match="give the column with the vectors"):
+            projected(frame)
+    fixed = polars.Series(integers.tolist(), dtype=polars.Array(polars.Float32, 64))
+    assert np.array_equal(projected(fixed), expected) and np.array_equal(projected(fixed[10:33]), expected[10:33])
+    assert np.array_equal(projected(pandas.Series(list(integers.astype("f4")))), expected)
+    with pytest.raises(scumble.DataError, match="row 1: not a vector of 64 attributes"):
+        projected(pandas.Series([[1.0] * 64, [1.0] * 63]))

@@ -42,8 +42,9 @@ def test_queries_of_the_wrong_kind(rng):
         scumble.search(r, mechanism(seed=bytes(32)).release(x))
     with pytest.raises(scumble.ParameterError, match="metric"):
         scumble.search(r, x, metric="euclid")
-    with pytest.raises(scumble.ParameterError, match="top"):
-        scumble.search(r, x, top=0)
+    for top in (0, -1):
+        with pytest.raises(scumble.ParameterError, match="top must be at least 1"):
+            scumble.search(r, x, top=top)
     with pytest.raises(scumble.ParameterError, match="Hamming"):
         scumble.search(r, x, metric="hamming")
     with pytest.raises(scumble.DataError):
@@ -145,3 +146,5 @@ def test_plan(rng):
     assert tried.measured["recall"]["private"] >= 0
     with pytest.raises(scumble.ParameterError):
         scumble.plan(**(options | {"epsilon": -1.0}))
+    with pytest.raises(TypeError, match="'betta' is no argument"):
+        scumble.plan(betta=0.5, **options)

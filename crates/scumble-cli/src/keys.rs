@@ -3,7 +3,6 @@
 use crate::exit::Failure;
 use crate::print::warn;
 use scumble::noise::NoiseKey;
-use scumble::projection::Seed;
 use scumble::release::{PublicKey, SigningKey};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -22,19 +21,9 @@ pub fn public_key(path: &Path) -> Result<PublicKey, Failure> {
     key.map_err(|error| Failure::error(format!("{}: {error}", path.display())))
 }
 
-/// What begins the one line of a key for sticky releases; 64 hexadecimal digits follow.
-pub const STICKY_LABEL: &str = "scumble-sticky-key ";
-
 /// A key for sticky releases: the line that keygen writes, or 32 bytes as they are.
 pub fn sticky_key(path: &Path) -> Result<NoiseKey, Failure> {
-    let bytes = read_secret(path)?;
-    if let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice()) {
-        return Ok(NoiseKey::from_bytes(key));
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let digits = text.trim_end().strip_prefix(STICKY_LABEL).and_then(|digits| Seed::from_hex(digits).ok());
-    let key = digits.map(|Seed(key)| NoiseKey::from_bytes(key));
-    key.ok_or_else(|| {
+    NoiseKey::from_file(&read_secret(path)?).ok_or_else(|| {
         Failure::error(format!("{}: not a sticky key; make one with scumble keygen --sticky", path.display()))
     })
 }

@@ -36,7 +36,22 @@ fn exception<'py>(py: Python<'py>, name: &str, arguments: impl IntoPyObject<'py,
 
 /// An exception of `scumble._errors` with a message.
 pub fn raise(py: Python<'_>, name: &str, message: impl ToString) -> PyErr {
-    exception(py, name, (message.to_string(),))
+    exception(py, name, (in_python(&message.to_string()),))
+}
+
+/// Options of the command line under their Python names: `--budget-delta` is `budget_delta`, `-k` is `k`.
+fn in_python(message: &str) -> String {
+    let word = |word: &str| {
+        let short = || word.strip_prefix('-').filter(|rest| rest.trim_end_matches([',', ';', ':']) == "k");
+        match word.strip_prefix("--").or_else(short) {
+            Some(option) => {
+                let end = option.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(option.len());
+                option[..end].replace('-', "_") + &option[end..]
+            }
+            None => word.to_owned(),
+        }
+    };
+    message.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 impl Named for ParameterError {
@@ -47,7 +62,7 @@ impl Named for ParameterError {
 
 impl Named for DataError {
     fn named(self, py: Python<'_>) -> PyErr {
-        exception(py, "DataError", (self.to_string(), self.row, self.column))
+        exception(py, "DataError", (in_python(&self.to_string()), self.row, self.column))
     }
 }
 
@@ -77,7 +92,7 @@ impl Named for ReadError {
             ReadErrorKind::Io(_) => raise(py, "FileError", self),
             _ => {
                 let row = self.row;
-                exception(py, "DataError", (self.to_string(), row))
+                exception(py, "DataError", (in_python(&self.to_string()), row))
             }
         }
     }

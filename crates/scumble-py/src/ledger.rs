@@ -2,6 +2,7 @@
 
 use crate::errors::{Named, OrRaise, raise};
 use crate::mechanism::Mechanism;
+use crate::releaser::Releaser;
 use pyo3::prelude::*;
 use scumble::privacy::{self, Budget, Ledger, LedgerError};
 use scumble::release::Certificate;
@@ -28,18 +29,24 @@ pub struct Reservation {
 #[pymethods]
 impl Reservation {
     /// Reserves what a release costs; makes the ledger if there is none. `budget`: (epsilon, delta), at the first use.
+    /// `sticky`: a releaser with a key that has looked at the rows; only what they show that is new is charged.
     #[new]
+    #[pyo3(signature = (ledger, dataset, budget, mechanism, sticky=None))]
     fn new(
         py: Python<'_>,
         ledger: PathBuf,
         dataset: &str,
         budget: Option<(f64, f64)>,
         mechanism: &Mechanism,
+        sticky: Option<&Releaser>,
     ) -> PyResult<Self> {
         let budget = budget.map(|(epsilon, delta)| Budget::new(epsilon, delta)).transpose().or_raise(py)?;
         let inner = py.detach(|| {
             let (mut open, _) = Ledger::open_or_create(&ledger)?;
-            open.reserve(dataset, budget, &mechanism.inner)
+            match sticky.and_then(|releaser| Some((releaser.inner.keyed_noise()?.name(dataset), &releaser.shown))) {
+                Some((stream, rows)) => open.reserve_sticky(dataset, budget, &mechanism.inner, &stream, rows),
+                None => open.reserve(dataset, budget, &mechanism.inner),
+            }
         });
         Ok(Self { inner: inner.or_raise(py)?, ledger })
     }

@@ -7,6 +7,7 @@
 mod errors;
 mod evaluate;
 mod input;
+mod keys;
 mod ledger;
 mod mechanism;
 mod plan;
@@ -20,6 +21,8 @@ use pyo3::prelude::*;
 mod _scumble {
     #[pymodule_export]
     use super::evaluate::{evaluate, evaluation_page};
+    #[pymodule_export]
+    use super::keys::{keygen, sticky_seed};
     #[pymodule_export]
     use super::ledger::{Reservation, ledger_statement};
     #[pymodule_export]

@@ -2,13 +2,14 @@
 
 use crate::errors::{OrRaise, raise};
 use crate::input::Input;
+use crate::keys;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use scumble::error::ParameterError;
 use scumble::mechanism::{self, MechanismId, Parameters};
 use scumble::privacy::Unit;
 use scumble::projection::Seed;
-use scumble::release::{Content, Encoder};
+use scumble::release::{Certificate, Content, Encoder};
 use scumble::search::ExactQueries;
 use serde_json::{Map, Value, json};
 
@@ -67,8 +68,9 @@ impl Mechanism {
         self.inner.noise_moments().map(|moments| moments.variance)
     }
 
-    /// The certificate of `rows` rows with these hashes, as JSON.
-    #[pyo3(signature = (encoding, rows, sketch, ids=None, labels=None))]
+    /// The certificate of `rows` rows with these hashes, as JSON. `sticky`: noise from a kept key. `sign`: a key's content.
+    #[pyo3(signature = (encoding, rows, sketch, ids=None, labels=None, sticky=false, sign=None))]
+    #[allow(clippy::too_many_arguments)]
     fn certificate(
         &self,
         py: Python<'_>,
@@ -77,11 +79,20 @@ impl Mechanism {
         sketch: String,
         ids: Option<String>,
         labels: Option<String>,
+        sticky: bool,
+        sign: Option<&[u8]>,
     ) -> PyResult<String> {
         let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
         let encoder = Encoder::new(&self.inner, encoding).or_raise(py)?;
         let content = Content { sketch, ids, labels };
-        Ok(scumble::release::Certificate::new(&self.inner, &encoder, rows, content).to_json())
+        let mut certificate = Certificate::new(&self.inner, &encoder, rows, content);
+        if sticky {
+            certificate = certificate.sticky();
+        }
+        if let Some(key) = sign {
+            certificate = certificate.signed(&keys::signing_key(py, key)?);
+        }
+        Ok(certificate.to_json())
     }
 
     /// The public projection of rows that their owner keeps exact: no noise.

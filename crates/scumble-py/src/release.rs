@@ -2,12 +2,13 @@
 
 use crate::errors::{OrRaise, raise};
 use crate::input::Input;
+use crate::keys::check_signer;
 use crate::mechanism::{Mechanism, misuse};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use scumble::estimate as estimators;
-use scumble::io::{Column, ReleaseWriter, ReleasedBlock, read_release};
+use scumble::io::{Column, Format, ReleaseWriter, ReleasedBlock, Seal, check_seal, read_release};
 use scumble::release::{self, Certificate, Content};
 use scumble::search::{self as engine, ExactQueries, Metric, Queries};
 use std::path::PathBuf;
@@ -30,15 +31,25 @@ fn names<'py>(py: Python<'py>, column: Option<&Column>) -> PyResult<Option<Bound
 
 #[pymethods]
 impl Release {
-    /// Reads a file or a folder of Parquet files and checks it against its certificate.
+    /// Reads a file or a folder of Parquet files and checks it against its certificate. `key`: content of the public key
+    /// that must have signed it. `every_byte`: also those bytes of a Parquet file that hold no content.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+    #[pyo3(signature = (path, key=None, every_byte=false))]
+    fn load(py: Python<'_>, path: PathBuf, key: Option<&[u8]>, every_byte: bool) -> PyResult<Self> {
         let file = py.detach(|| read_release(&path)).or_raise(py)?;
         let inner = py
             .detach(|| release::Release::from_parts(&file.certificate, file.bytes, file.ids, file.labels))
             .map_err(|error| raise(py, "CertificateError", format!("{}: {error}", path.display())))?;
         if inner.certificate().content != Content::from(file.hashes) {
             let message = format!("{}: the data are not those that the certificate was made for", path.display());
+            return Err(raise(py, "CertificateError", message));
+        }
+        if let Some(key) = key {
+            check_signer(py, inner.certificate(), key)?;
+        }
+        let parquet = Format::detect(&path) == Some(Format::Parquet) && !path.is_dir();
+        if every_byte && parquet && py.detach(|| check_seal(&path)).or_raise(py)? != Seal::Intact {
+            let message = format!("{}: a byte was changed, or another program wrote the file again", path.display());
             return Err(raise(py, "CertificateError", message));
         }
         Ok(Self { inner })

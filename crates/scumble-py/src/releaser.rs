@@ -2,18 +2,19 @@
 
 use crate::errors::OrRaise;
 use crate::input::Input;
+use crate::keys;
 use crate::mechanism::{Mechanism, Names};
 use crate::release::Release;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyRecordBatch};
 use scumble::io::{Column, IdCheck, ReadOptions, from_arrow, sketch_array};
-use scumble::noise::NoiseKey;
-use scumble::release;
+use scumble::release::{self, Fingerprint, SigningKey};
 use scumble::vectors::Rows;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-/// Scalars released between two looks at the signals: a few hundredths of a second.
-const BLOCK: usize = 1 << 22;
+/// Time between two looks at the signals (Ctrl-C), about.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What stands for a file in errors about record batches.
 const NAME: &str = "record batch";
@@ -21,50 +22,95 @@ const NAME: &str = "record batch";
 /// A mechanism with its encoding and its source of noise; gathers released rows.
 #[pyclass(module = "scumble._scumble")]
 pub struct Releaser {
-    inner: release::Releaser,
+    pub inner: release::Releaser,
+    sign: Option<SigningKey>,
+    ids: Option<Column>,
     bytes: Vec<u8>,
     rows: u64,
     seen: IdCheck,
+    /// What a sticky release will show, for a ledger.
+    pub shown: Vec<Fingerprint>,
 }
 
-/// Releases a block into `bytes` in pieces; a signal (Ctrl-C) stops it between two of them.
+/// Does `work(start, rows)` on a block, piece by piece, with a look at the signals after each. Pieces grow with the speed:
+/// cores wait for each other at the end of a piece.
+fn in_pieces(py: Python<'_>, rows: usize, mut work: impl FnMut(usize, usize) -> PyResult<()>) -> PyResult<()> {
+    let (mut start, mut piece) = (0, 1024);
+    while start < rows {
+        let began = Instant::now();
+        let size = piece.min(rows - start);
+        work(start, size)?;
+        py.check_signals()?;
+        start += size;
+        if began.elapsed() < PATIENCE / 2 {
+            piece *= 2;
+        }
+    }
+    Ok(())
+}
+
+/// Row `start + i` for keyed noise: its id as text, as on the command line. Fresh noise reads no id.
+fn named(ids: Option<&Column>, start: usize) -> impl Fn(usize) -> Vec<u8> + Sync {
+    move |i| ids.map(|ids| ids.text(start + i).into_bytes()).unwrap_or_default()
+}
+
+/// Releases a block into `bytes`. `first_id` is the place in `ids` of the first row.
 fn release_block(
     py: Python<'_>,
     releaser: &release::Releaser,
     rows: Rows<'_>,
     first_row: u64,
-    ids: Option<&Column>,
+    (ids, first_id): (Option<&Column>, usize),
     bytes: &mut [u8],
 ) -> PyResult<()> {
-    let piece = (BLOCK / rows.dim().max(1)).clamp(256, 1 << 16);
     let width = releaser.encoder().bytes_per_row();
-    for (start, out) in (0..rows.len()).step_by(piece).zip(bytes.chunks_mut(piece * width)) {
-        let id = |i: usize| match ids {
-            Some(Column::Int(v)) => v[start + i].to_le_bytes().to_vec(),
-            Some(Column::Text(v)) => v[start + i].clone().into_bytes(),
-            Some(Column::Float(_)) | None => Vec::new(), // fresh noise reads no id; ids are never floats
-        };
-        let block = rows.slice(start, out.len() / width);
-        py.detach(|| releaser.release_into(block, first_row + start as u64, id, out)).or_raise(py)?;
-        py.check_signals()?;
-    }
-    Ok(())
+    in_pieces(py, rows.len(), |start, size| {
+        let (piece, out) = (rows.slice(start, size), &mut bytes[start * width..(start + size) * width]);
+        let id = named(ids, first_id + start);
+        py.detach(|| releaser.release_into(piece, first_row + start as u64, id, out)).or_raise(py)
+    })
 }
 
 #[pymethods]
 impl Releaser {
-    /// `key`: 32 secret bytes; noise is then a function of key, mechanism, row id and row. Without it noise is fresh.
+    /// `key`: content of a key file, or 32 bytes; noise is then a function of key, mechanism, row id and row. Without it
+    /// noise is fresh. `sign`: content of a key file that signs the certificate.
     #[new]
-    fn new(py: Python<'_>, mechanism: &Mechanism, encoding: Option<&str>, key: Option<[u8; 32]>) -> PyResult<Self> {
+    #[pyo3(signature = (mechanism, encoding=None, key=None, ids=None, sign=None))]
+    fn new(
+        py: Python<'_>,
+        mechanism: &Mechanism,
+        encoding: Option<&str>,
+        key: Option<&[u8]>,
+        ids: Option<Names>,
+        sign: Option<&[u8]>,
+    ) -> PyResult<Self> {
         let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
         let mut inner = release::Releaser::new(mechanism.inner.clone(), encoding).or_raise(py)?;
         if let Some(key) = key {
-            inner = inner.keyed(NoiseKey::from_bytes(key));
+            inner = inner.keyed(keys::noise_key(py, key)?);
         }
-        Ok(Self { inner, bytes: Vec::new(), rows: 0, seen: IdCheck::new() })
+        let ids = ids.map(Column::from);
+        let sign = sign.map(|key| keys::signing_key(py, key)).transpose()?;
+        Ok(Self { inner, sign, ids, bytes: Vec::new(), rows: 0, seen: IdCheck::new(), shown: Vec::new() })
     }
 
-    /// Releases rows with fresh noise and keeps what was released.
+    /// Takes note of what a sticky release of these rows will show.
+    fn look<'py>(&mut self, py: Python<'py>, rows: Input<'py>) -> PyResult<()> {
+        let held = rows.hold(py, self.inner.mechanism().parameters().dim, self.shown.len() as u64)?;
+        for block in held.blocks()? {
+            in_pieces(py, block.len(), |start, size| {
+                let (piece, first) = (block.slice(start, size), self.shown.len());
+                let id = named(self.ids.as_ref(), first);
+                let found = py.detach(|| self.inner.fingerprints(piece, first as u64, id)).or_raise(py)?;
+                self.shown.extend(found);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Releases rows and keeps what was released.
     fn add<'py>(&mut self, py: Python<'py>, rows: Input<'py>) -> PyResult<()> {
         let width = self.inner.encoder().bytes_per_row();
         let held = rows.hold(py, self.inner.mechanism().parameters().dim, self.rows)?;
@@ -75,17 +121,19 @@ impl Releaser {
             } else {
                 self.bytes.resize(start + block.len() * width, 0);
             }
-            release_block(py, &self.inner, block, self.rows, None, &mut self.bytes[start..])?;
+            let ids = (self.ids.as_ref(), self.rows as usize);
+            release_block(py, &self.inner, block, self.rows, ids, &mut self.bytes[start..])?;
             self.rows += block.len() as u64;
         }
         Ok(())
     }
 
     /// The release of all rows that were added.
-    fn finish(&mut self, py: Python<'_>, ids: Option<Names>, labels: Option<Names>) -> PyResult<Release> {
-        let bytes = std::mem::take(&mut self.bytes);
-        let (ids, labels) = (ids.map(Column::from), labels.map(Column::from));
-        Ok(Release { inner: py.detach(|| release::Release::new(&self.inner, bytes, ids, labels)) })
+    #[pyo3(signature = (labels=None))]
+    fn finish(&mut self, py: Python<'_>, labels: Option<Names>) -> PyResult<Release> {
+        let (bytes, ids, labels) = (std::mem::take(&mut self.bytes), self.ids.take(), labels.map(Column::from));
+        let release = py.detach(|| release::Release::new(&self.inner, bytes, ids, labels));
+        Ok(Release { inner: if let Some(key) = &self.sign { release.signed(key) } else { release } })
     }
 
     /// The sketches of a record batch, with noise by the id column when there is a key. Keeps nothing.
@@ -102,7 +150,7 @@ impl Releaser {
         }
         let encoder = self.inner.encoder();
         let mut bytes = vec![0; held.rows().len() * encoder.bytes_per_row()];
-        release_block(py, &self.inner, held.rows(), self.rows, held.ids(), &mut bytes)?;
+        release_block(py, &self.inner, held.rows(), self.rows, (held.ids(), 0), &mut bytes)?;
         self.rows += held.rows().len() as u64;
         let sketches = sketch_array(encoder.encoding(), encoder.k(), &bytes);
         Ok(PyArray::from_array_ref(sketches))

@@ -55,8 +55,7 @@ impl Keygen {
 
     fn sticky(&self, global: &Global) -> Result<Exit, Failure> {
         let key = NoiseKey::generate()?;
-        let digits: String = key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        keys::write_secret(&self.out, &format!("{}{digits}\n", keys::STICKY_LABEL))?;
+        keys::write_secret(&self.out, &key.to_text())?;
         if global.json {
             print::emit_json(&json!({ "secret": self.out }))?;
         } else {

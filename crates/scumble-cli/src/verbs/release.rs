@@ -52,7 +52,7 @@ impl Release {
         let source = open(input, &self.reading.read_options(self.dim))?;
         let mut request = self.mechanism.request(source.dim())?;
         if let (Some(key), true) = (&sticky, self.mechanism.seed_is_fresh()) {
-            request.parameters.seed = Seed(key.hash(&[b"public seed"])); // the same in every release with this key
+            request.parameters.seed = Seed(key.public_seed()); // the same in every release with this key
         }
         let mut releaser = choose(&request)?;
         if let Some(key) = sticky {

@@ -51,6 +51,9 @@ impl Drop for SecretRng {
 /// Secret key of a keyed stream ([`SecretRng::keyed`]): a row's noise is then a function of key and context.
 pub struct NoiseKey(Zeroizing<[u8; 32]>);
 
+/// What begins the one line of a kept key; 64 hexadecimal digits follow.
+const LABEL: &str = "scumble-sticky-key ";
+
 impl fmt::Debug for NoiseKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("NoiseKey(..)")
@@ -70,6 +73,37 @@ impl NoiseKey {
         Self(Zeroizing::new(bytes))
     }
 
+    /// A kept key: the one line that [`to_text`](Self::to_text) gives, or 32 bytes as they are. None of anything else.
+    pub fn from_file(content: &[u8]) -> Option<Self> {
+        if let Ok(bytes) = content.try_into() {
+            return Some(Self::from_bytes(bytes));
+        }
+        let digits = std::str::from_utf8(content).ok()?.trim_end().strip_prefix(LABEL)?;
+        let digits: &[u8; 64] = digits.as_bytes().try_into().ok()?;
+        let mut key = Zeroizing::new([0; 32]);
+        for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |i: usize| char::from(pair[i]).to_digit(16);
+            *byte = (digit(0)? << 4 | digit(1)?) as u8;
+        }
+        Some(Self(key))
+    }
+
+    /// The key as one line, for the owner to keep.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(LABEL.len() + 65)); // never moved while it grows
+        text.push_str(LABEL);
+        for byte in self.0.iter() {
+            text.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
+        }
+        text.push('\n');
+        text
+    }
+
+    /// The public seed of projections for releases with this key, where none is given: the same every time.
+    pub fn public_seed(&self) -> [u8; 32] {
+        self.hash(&[b"public seed"])
+    }
+
     /// A pseudo-random function of key and context.
     pub fn hash(&self, context: &[&[u8]]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
@@ -78,11 +112,6 @@ impl NoiseKey {
             hasher.update(part);
         }
         *hasher.finalize().as_bytes()
-    }
-
-    /// The bytes, for the caller who keeps them.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
     }
 }
 
@@ -227,6 +256,17 @@ mod tests {
         let bytes = first.bytes::<64>();
         assert_eq!(bytes, again.bytes::<64>());
         assert_ne!(bytes, moved.bytes::<64>());
+    }
+
+    #[test]
+    fn a_kept_key_is_the_same_key() {
+        let key = NoiseKey::from_bytes(std::array::from_fn(|i| 7 * i as u8));
+        for content in [key.to_text().as_bytes(), key.0.as_slice(), key.to_text().trim_end().as_bytes()] {
+            assert_eq!(NoiseKey::from_file(content).unwrap().0, key.0);
+        }
+        for wrong in ["", "scumble-sticky-key 00", "scumble-signing-key", &key.to_text().replace("00", "0x")] {
+            assert!(NoiseKey::from_file(wrong.as_bytes()).is_none());
+        }
     }
 
     #[test]

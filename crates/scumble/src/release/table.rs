@@ -1,6 +1,6 @@
 //! A finished release: certificate, ids, labels and encoded rows. What consumers hold.
 
-use super::{Certificate, Encoder, ReleaseError, Releaser};
+use super::{Certificate, Encoder, ReleaseError, Releaser, SigningKey};
 use crate::error::ParameterError;
 use crate::io::{Column, ContentHasher};
 use crate::mechanism::Mechanism;
@@ -38,6 +38,12 @@ impl Release {
         hasher.update(rows, &bytes, ids.as_ref(), labels.as_ref());
         let certificate = releaser.certificate(rows as u64, hasher.finish().into());
         Self { certificate, mechanism, encoder, bytes, ids, labels }
+    }
+
+    /// The same with a signed certificate.
+    pub fn signed(mut self, key: &SigningKey) -> Self {
+        self.certificate = self.certificate.signed(key);
+        self
     }
 
     /// Puts together what a file held, after checking the certificate's text and that the parts fit it.
