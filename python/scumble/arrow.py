@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -87,7 +88,7 @@ def _variable(sketch: pa.Array) -> pa.Array:
     if pa.types.is_fixed_size_binary(sketch.type):
         return sketch.cast(pa.binary())
     size = sketch.type.list_size
-    offsets = pa.array(range(0, size * len(sketch) + 1, size), pa.int32())
+    offsets = pa.array(np.arange(0, size * len(sketch) + 1, size, dtype=np.int32))
     return pa.ListArray.from_arrays(offsets, sketch.values)
 
 

@@ -40,6 +40,7 @@ def spark(tmp_path_factory):
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
         .config("spark.eventLog.enabled", "true")
@@ -119,6 +120,57 @@ def test_release_to_files(df, table, tmp_path, id, encoding, monkeypatch, reques
         assert not file.is_file() or (KEY not in file.read_bytes() and KEY.hex() not in file.read_text("latin-1"))
     if encoding is None and id == "dp-oporp-staircase":
         run(request.getfixturevalue("cli"), "verify", out)
+
+
+@pytest.mark.parametrize("id, encoding", [("dp-oporp-staircase", None), ("dp-signoporp-ceil", None)])
+def test_files_are_read_and_written_by_the_executors(spark, table, tmp_path, id, encoding, monkeypatch, cli):
+    """A DataFrame that is nothing but files: the same bytes as on the way through Spark, in the order of the files."""
+    monkeypatch.setattr(scumble.spark, "new_key", lambda: KEY)
+    monkeypatch.setattr(scumble._spark_files, "PIECE_BYTES", 50_000)
+    plain, m, out = spark.read.parquet(table[1]), mechanism(id), str(tmp_path / "o u t")
+    assert len(scumble._spark_files.pieces(plain, ["key", "embedding"])) == 4
+    pieces = scumble._spark_files.pieces(plain.select("key", "embedding"), ["key", "embedding"])
+    assert scumble._spark_files.count_ids(pieces, "key") == (ROWS, ROWS, ROWS)
+    assert scumble._spark_files.count_ids(pieces, "kind") == (ROWS, ROWS, 3)
+    renamed = plain.selectExpr("kind as key", "embedding")
+    for other in (plain.filter("kind = 1"), renamed, plain.repartition(2), plain.limit(5)):
+        assert scumble._spark_files.pieces(other, ["key", "embedding"]) is None
+    back = scumble.spark.release(plain, mechanism=m, out=out, label="kind", encoding=encoding, **OPTIONS)
+    through = scumble.spark.release(plain.repartition(3), mechanism=m, out=str(tmp_path / "b"), label="kind", **OPTIONS)
+    assert back.schema == through.schema and back.count() == ROWS
+    r = scumble.load(out)
+    assert r.ids.tolist() == table[0]["key"].to_pylist() and r.labels.tolist() == table[0]["kind"].to_pylist()
+    wanted = expected(table[0], m, encoding=encoding)
+    rows = r.bits if id == "dp-signoporp-ceil" else r.values
+    assert all(wanted[i] == (row.tobytes() if id == "dp-signoporp-ceil" else row.tolist()) for i, row in zip(r.ids, rows))
+    names = sorted(file.name for file in pathlib.Path(out).iterdir())
+    assert names[0] == "_SUCCESS" and len(names) == 5 and all(name.endswith(".parquet") for name in names[1:])
+    run(cli, "verify", out)
+    with pytest.raises(scumble.FileError, match="new folder"):
+        scumble.spark.release(plain, mechanism=m, out=out, **OPTIONS)
+    with pytest.raises(Exception, match="expected 32|64"):
+        scumble.spark.release(plain, mechanism=mechanism(dim=32), out=str(tmp_path / "c"), **OPTIONS)
+    assert not (tmp_path / "c").exists()  # a failed job leaves nothing
+
+
+def test_another_attempt_at_a_piece_of_a_file_writes_the_same_rows(table, tmp_path):
+    import pyarrow.parquet as pq
+
+    piece = scumble._spark_files.Piece(0, f"{table[1]}/0.parquet", [0], ROWS // 4, 100)
+    task = scumble.spark._task(mechanism(), KEY, "embedding", "key", None, None)
+    names = [scumble._spark_files.write(piece, ["embedding", "key"], task, tmp_path) for _ in range(2)]
+    first, second = (pq.read_table(tmp_path / name) for name in names)
+    assert names[0] != names[1] and first.equals(second) and first.num_rows == ROWS // 4
+
+
+def test_a_sticky_key_and_a_signature(spark, table, tmp_path):
+    for name in ("sticky", "signing"):
+        scumble.keygen(tmp_path / name, sticky=name == "sticky")
+    options = OPTIONS | {"mechanism": mechanism(), "sticky_key": tmp_path / "sticky", "sign": tmp_path / "signing"}
+    for out in ("a", "b"):
+        scumble.spark.release(spark.read.parquet(table[1]), out=str(tmp_path / out), **options)
+    a, b = (scumble.load(tmp_path / out, key=tmp_path / "signing.pub") for out in "ab")
+    assert a.certificate["sticky"] and np.array_equal(a.packed, b.packed)
 
 
 def test_without_a_file_and_every_run_the_same(df, table):

@@ -34,7 +34,12 @@ pub struct SecretRng {
     stream: Stream,
     buffer: Box<Buffer>,
     used: usize,
+    filled: usize,
+    step: usize, // bytes drawn at a time, a divisor of BLOCK; the stream is the same for each
 }
+
+/// Bytes of a keyed stream that are drawn at a time: a row needs few, and every row has a stream of its own.
+const KEYED_STEP: usize = 512;
 
 impl fmt::Debug for SecretRng {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,7 +139,19 @@ impl SecretRng {
     /// must not depend on the CPU.
     pub fn keyed(key: &NoiseKey, context: &[&[u8]]) -> Self {
         let seed = Zeroizing::new(key.hash(context));
-        Self::with_stream(Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed))))
+        let mut rng = Self::with_stream(Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed))));
+        rng.step = KEYED_STEP;
+        rng
+    }
+
+    /// Becomes the stream that [`keyed`](Self::keyed) gives, in the memory that is there.
+    pub fn restart(&mut self, key: &NoiseKey, context: &[&[u8]]) {
+        let seed = Zeroizing::new(key.hash(context));
+        match &mut self.stream {
+            Stream::ChaCha(chacha) => **chacha = ChaCha20Rng::from_seed(*seed),
+            other => *other = Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed))),
+        }
+        (self.used, self.filled, self.step) = (0, 0, KEYED_STEP);
     }
 
     /// A repeatable stream, for tests only.
@@ -155,29 +172,42 @@ impl SecretRng {
     }
 
     fn with_stream(stream: Stream) -> Self {
-        Self { stream, buffer: Box::new(Buffer([0; BLOCK])), used: BLOCK }
+        Self { stream, buffer: Box::new(Buffer([0; BLOCK])), used: 0, filled: 0, step: BLOCK }
     }
 
+    /// Makes sure of so many bytes after those used.
     #[cold]
-    fn refill(&mut self) {
-        match &mut self.stream {
-            #[cfg(target_arch = "x86_64")]
-            Stream::Vaes(aes) => aes.fill(&mut self.buffer.0),
-            Stream::Aes(aes) => {
-                self.buffer.0.fill(0);
-                aes.apply_keystream(&mut self.buffer.0);
-            }
-            Stream::ChaCha(chacha) => chacha.fill_bytes(&mut self.buffer.0),
+    fn refill(&mut self, bytes: usize) {
+        if self.used + bytes > BLOCK {
+            self.fill_to(BLOCK); // what is left of a block is dropped, in every step alike
+            (self.used, self.filled) = (0, 0);
         }
-        self.used = 0;
+        self.fill_to(self.used + bytes);
+    }
+
+    fn fill_to(&mut self, bytes: usize) {
+        while self.filled < bytes {
+            match &mut self.stream {
+                #[cfg(target_arch = "x86_64")]
+                Stream::Vaes(aes) => aes.fill(&mut self.buffer.0), // never keyed: always a whole block
+                Stream::Aes(aes) => {
+                    self.buffer.0.fill(0);
+                    aes.apply_keystream(&mut self.buffer.0);
+                }
+                Stream::ChaCha(chacha) => {
+                    chacha.fill_bytes(&mut self.buffer.0[self.filled..self.filled + self.step]);
+                }
+            }
+            self.filled += self.step;
+        }
     }
 
     /// Fresh random bytes.
     #[inline]
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         const { assert!(N <= BLOCK) }
-        if self.used + N > BLOCK {
-            self.refill();
+        if self.used + N > self.filled {
+            self.refill(N);
         }
         let out = self.buffer.0[self.used..self.used + N].try_into().expect("length N");
         self.used += N;
@@ -187,8 +217,8 @@ impl SecretRng {
     /// So many fresh random bytes, at most [`BLOCK`], in place: no copy is made of them.
     #[inline]
     pub(super) fn take(&mut self, bytes: usize) -> &[u8] {
-        if self.used + bytes > BLOCK {
-            self.refill();
+        if self.used + bytes > self.filled {
+            self.refill(bytes);
         }
         self.used += bytes;
         &self.buffer.0[self.used - bytes..self.used]
@@ -256,6 +286,29 @@ mod tests {
         let bytes = first.bytes::<64>();
         assert_eq!(bytes, again.bytes::<64>());
         assert_ne!(bytes, moved.bytes::<64>());
+    }
+
+    /// Draws of 4, 8 and 64 bytes across many blocks, from whole blocks and from steps, in new memory and in used memory.
+    #[test]
+    fn steps_do_not_change_the_stream() {
+        let key = NoiseKey::from_bytes([3; 32]);
+        let draw = |rng: &mut SecretRng| -> Vec<u64> {
+            let one = |i: u64, rng: &mut SecretRng| match i % 3 {
+                0 => rng.next_u64(),
+                1 => rng.next_u32().into(),
+                _ => rng.take(64 + 100 * (i as usize % 7)).iter().map(|&b| u64::from(b)).sum(),
+            };
+            (0..500).map(|i| one(i, rng)).collect()
+        };
+        let mut whole = SecretRng::keyed(&key, &[b"row"]);
+        whole.step = BLOCK;
+        let wanted = draw(&mut whole);
+        assert_eq!(draw(&mut SecretRng::keyed(&key, &[b"row"])), wanted);
+        for mut used in [SecretRng::for_tests(1), whole] {
+            used.next_u32();
+            used.restart(&key, &[b"row"]);
+            assert_eq!(draw(&mut used), wanted);
+        }
     }
 
     #[test]

@@ -194,6 +194,21 @@ impl BlockProjector {
         Ok(())
     }
 
+    /// Row `r` on the grid: as [`Rows::quantise`], and much faster for rows that have been projected without a fault.
+    pub(crate) fn quantise<'b>(
+        &self,
+        rows: Rows<'_>,
+        r: usize,
+        first_row: u64,
+        buffer: &'b mut QuantisedRow,
+    ) -> Result<PrivateRow<'b>, DataError> {
+        let values = buffer.dense(rows.dim());
+        if !rows.is_sparse() && i32::quantise(self.level, &self.grid, rows, r, 0, values) {
+            return Ok(PrivateRow::Dense(buffer.dense(rows.dim())));
+        }
+        rows.quantise(r, &self.grid, first_row, buffer)
+    }
+
     fn project_dense(
         &self,
         widths: Widths,

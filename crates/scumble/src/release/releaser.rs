@@ -273,9 +273,9 @@ impl Worker<'_> {
                 wide.for_each(|(at, exact)| x[at / LANES] = *exact);
             } else {
                 if let NoiseSource::Keyed(noise) = noise {
-                    let u = rows.quantise(r, mechanism.grid(), first_row + start as u64, &mut self.quantised)?;
+                    let u = projector.quantise(rows, r, first_row + start as u64, &mut self.quantised)?;
                     keyed::content(u, &mut self.content);
-                    self.rng = noise.stream(&id(start + r), &self.content);
+                    noise.start(&mut self.rng, &id(start + r), &self.content);
                 }
                 mechanism.perturbation().apply(x, &mut self.rng);
             }
@@ -296,7 +296,7 @@ impl Worker<'_> {
         let u = rows.quantise(i, mechanism.grid(), first_row, &mut self.quantised)?;
         if let NoiseSource::Keyed(noise) = &self.releaser.noise {
             keyed::content(u, &mut self.content);
-            self.rng = noise.stream(&id(i), &self.content);
+            noise.start(&mut self.rng, &id(i), &self.content);
         }
         mechanism.release_row(u, &mut self.x, &mut self.rng).map_err(|kind| DataError {
             row: first_row + i as u64,

@@ -247,6 +247,14 @@ pub struct QuantisedRow {
     value: Vec<i32>,
 }
 
+impl QuantisedRow {
+    /// Room for every attribute of a row.
+    pub(crate) fn dense(&mut self, dim: usize) -> &mut [i32] {
+        self.value.resize(dim, 0);
+        &mut self.value
+    }
+}
+
 impl fmt::Debug for QuantisedRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "QuantisedRow({} values)", self.value.len())
