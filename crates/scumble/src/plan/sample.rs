@@ -30,6 +30,9 @@ const ROUNDS: [Round; 3] = [
     Round { rows: ROWS as usize, queries: 600, draws: 3, keep: 4 },
 ];
 
+/// Most times that a choice is released in a round, however few queries there are.
+const MOST_DRAWS: usize = 12;
+
 /// What a trial found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
@@ -71,8 +74,10 @@ pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Ch
     });
     for round in &ROUNDS {
         let trial = Trial::new(sample, round)?;
+        // A small sample has fewer queries: they are asked more often.
+        let draws = (round.draws * round.queries).div_ceil(trial.queries.len()).min(MOST_DRAWS);
         choices.par_iter_mut().try_for_each(|choice| {
-            trial.run(&choice.mechanism, choice.encoding, round.draws).map(|m| choice.measured = Some(m))
+            trial.run(&choice.mechanism, choice.encoding, draws).map(|m| choice.measured = Some(m))
         })?;
         choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
         choices.truncate(round.keep);
