@@ -123,8 +123,9 @@ impl BlockNoise {
     }
 }
 
-/// The guide with 2^bits cells an octave, and the chance over 2^31 that a draw falls into a crowded cell. A cell is crowded if it holds two thresholds or more, reaches below the last
-/// one, or its count leaves 15 bits (then it stops at what it can hold, and the rest is searched).
+/// The guide with 2^bits cells an octave, and the chance over 2^31 that a draw falls into a crowded cell. A cell is
+/// crowded if it holds two thresholds or more, reaches below the last one, or its count leaves 15 bits (then it stops at
+/// what it can hold, and the rest is searched).
 fn guide(bits: u32, first: &[u64]) -> (Guide, u32) {
     let (mut above, mut chance) = (first.len(), 0);
     let mut guide = Guide::new(bits, |(start, end)| {

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 /// How many choices of a kind (mechanism, symbols, encoding) are tried, the most promising by forecast.
 const OF_A_KIND: usize = 6;
+
 /// A look at the choices that are left: how many rows are searched, by how many queries, how often each is released
 /// (one draw of the noise is worth a hundredth of recall), and how many choices stay.
 struct Round {
