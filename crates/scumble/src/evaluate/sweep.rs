@@ -466,6 +466,56 @@ mod tests {
         );
     }
 
+    /// What `plan` chooses at each epsilon is what is released there, under its own name.
+    #[test]
+    fn auto_releases_what_plan_chooses() {
+        let ((rows, _), (queries, _)) = (clusters(300, 6), clusters(20, 7));
+        let (guess, epsilons) = (candidate(MechanismId::DpOporp, 32).parameters, [1.0, 20.0]);
+        let guess = Parameters { delta: None, norm: Some(4.6), density: Some(1.0), ..guess };
+        let found = retrieval(
+            Rows::dense(Scalars::F32(&rows), 64),
+            Rows::dense(Scalars::F32(&queries), 64),
+            &[Candidate::auto(&guess, &epsilons).unwrap()],
+            &settings(&epsilons, 1),
+            &mut |_, _| (),
+        )
+        .unwrap();
+        for epsilon in epsilons {
+            let parameters = Parameters { epsilon, ..guess.clone() };
+            let best = plan(&Request { parameters, mechanism: None, k: Some(32), encoding: None, bytes: None });
+            let best = best.unwrap().best;
+            let released = found.0.iter().find(|o| o.design == AUTO && o.epsilon == epsilon).unwrap();
+            assert_eq!(released.mechanism, best.mechanism.id().to_string());
+            assert_eq!(released.encoding, best.encoding);
+        }
+    }
+
+    /// A dense projection of sparse rows is kept over the epsilons: every epsilon still has its own noise.
+    #[test]
+    fn kept_projections_of_sparse_rows_are_released_as_dense_ones() {
+        let ((rows, labels), (test, truth)) = (clusters(800, 4), clusters(300, 5));
+        let (offsets, index) = (
+            |n: usize| (0..=n).map(|i| 64 * i).collect::<Vec<_>>(),
+            |n: usize| (0..64 * n as u32).map(|at| at % 64).collect::<Vec<_>>(),
+        );
+        let ((of_rows, of_test), (in_rows, in_test)) = ((offsets(800), offsets(300)), (index(800), index(300)));
+        let accuracy = |train: Rows<'_>, asked: Rows<'_>| {
+            let candidates = [candidate(MechanismId::DpRpGOptB, 64)];
+            let settings = Settings { without_privacy: false, ..settings(&[0.5, 200.0], 2) };
+            let found =
+                classification((train, &labels), (asked, &truth), &candidates, &settings, &mut |_, _| ()).unwrap();
+            [0.5, 200.0].map(|e| found.estimate(|o| o.epsilon == e).unwrap().mean)
+        };
+        let dense = accuracy(Rows::dense(Scalars::F32(&rows), 64), Rows::dense(Scalars::F32(&test), 64));
+        let sparse = accuracy(
+            Rows::sparse(&of_rows, &in_rows, Scalars::F32(&rows), 64),
+            Rows::sparse(&of_test, &in_test, Scalars::F32(&test), 64),
+        );
+        for [low, high] in [dense, sparse] {
+            assert!(low < 0.4 && high > 0.9, "{dense:?} {sparse:?}");
+        }
+    }
+
     #[test]
     fn a_classifier_learns_from_a_release() {
         let ((rows, labels), (test, truth)) = (clusters(800, 4), clusters(300, 5));
