@@ -47,7 +47,7 @@ impl Reproduce {
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let mut scale = if self.quick { Scale::quick() } else { Scale::full() };
         if let Some(repetitions) = self.repetitions {
-            (scale.repetitions, scale.text_repetitions) = (repetitions.into(), repetitions.into());
+            scale.repetitions = repetitions.into();
         }
         scale.queries = self.queries.map_or(scale.queries, usize::from);
         let start = Instant::now();

@@ -167,7 +167,7 @@ impl Figure {
 
     /// The name of the figure's file.
     pub fn file_name(&self) -> String {
-        format!("{}.svg", self.id.trim_start_matches("fig:"))
+        format!("{}.svg", self.id.trim_start_matches("fig:").replace(' ', "_")) // a link ends at a space
     }
 
     /// The figure as one SVG file: panels side by side, legend under them.

@@ -226,11 +226,45 @@ mod tests {
         }
     }
 
+    /// Zones of equal width with so many symbols, up to the most.
+    fn symbols(symbols: usize) -> BlockSymbols {
+        let epsilon = rational(2.0);
+        let table = SymbolTable::rounded(&response_weights(symbols, &epsilon), symbols, &epsilon).unwrap();
+        let width = 2 * BOUND / symbols as i64 + 1;
+        BlockSymbols::new(&table, BOUND, move |x| ((x + BOUND) / width) as usize)
+    }
+
+    /// The same for symbols, whatever their number.
+    #[test]
+    fn symbols_decide_only_what_is_certain() {
+        for block in [2, 3, 4, 5, 8, 9, 15, 16].map(symbols) {
+            let shift = block.table.bits() - 16;
+            for x in [-1020, -700, -1, 0, 1, 340, 1020] {
+                let borders = block.table.borders((block.class)(x));
+                let symbol = |draw: u64| borders.iter().filter(|border| draw >= **border).count() as u8;
+                for level in Level::all() {
+                    for prefix in (0..=u16::MAX).step_by(LANES) {
+                        let random: Vec<u8> =
+                            (0..2 * LANES).map(|at| (prefix + (at % LANES) as u16).to_be_bytes()[at / LANES]).collect();
+                        let (mut out, mut ties) = ([0; LANES], Vec::new());
+                        let values = [x as i16; LANES];
+                        kernels::symbols(level, &values, &block.cuts, &block.prefixes, &random, &mut out, &mut ties);
+                        for (lane, &found) in out.iter().enumerate() {
+                            let word = u64::from(prefix + lane as u16) << shift;
+                            let all = [word, word | ((1 << shift) - 1)].map(symbol);
+                            let listed = ties.contains(&(lane as u32));
+                            assert!(listed || all == [found; 2], "{x} {word:x} {level:?}: {found}, not {all:?}");
+                        }
+                        assert!(ties.len() <= borders.len());
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_level_draws_the_same_for_any_number_of_outputs() {
-        let table = SymbolTable::rounded(&response_weights(5, &rational(2.0)), 5, &rational(2.0)).unwrap();
-        let symbols = BlockSymbols::new(&table, BOUND, |x| ((x + BOUND) / 410) as usize);
-        for (block, ..) in flips() {
+        for ((block, ..), symbols) in flips().into_iter().zip([3, 5, 16].map(symbols)) {
             for outputs in (0..=300).chain([513]) {
                 let x: Vec<i16> = (0..outputs * LANES).map(|i| (i * 7919 % 2041) as i16 - BOUND as i16).collect();
                 let drawn: Vec<_> = Level::all()

@@ -1,7 +1,7 @@
 //! Dense matrices in the form that blocks of rows are multiplied by.
 
 use super::dense::{Dense, Law};
-use super::kernels::{self, ENTRY, GROUP, GROUPS, LANES, PASS};
+use super::kernels::{self, ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS};
 use super::normal;
 use crate::simd::Level;
 
@@ -17,9 +17,9 @@ pub(super) enum DensePlan {
     Signs(Vec<u16>),
     /// Attributes by output, those to add and those to subtract, and where each of both begin.
     Sparse(Vec<u32>, Vec<usize>),
-    /// Weights by output, two attributes' each.
+    /// Weights by pass and output, two attributes' each.
     Weights(Vec<u32>),
-    /// Upper and lower parts of weights by output.
+    /// Upper and lower parts of such weights.
     TwoParts([Vec<u32>; 2]),
 }
 
@@ -66,6 +66,11 @@ impl DensePlan {
     pub(super) fn new(dense: &Dense) -> Self {
         let (dim, k) = (dense.dim(), dense.k());
         let pairs = dim.div_ceil(2);
+        // Where the weighted kernel looks for attribute i's weight in output j.
+        let place = |i: usize, j: usize| {
+            let (pass, at) = (i / 2 / PAIRS, i / 2 % PAIRS);
+            pass * k * PAIRS + j * PAIRS.min(pairs - pass * PAIRS) + at
+        };
         match dense.law() {
             Law::Rademacher => {
                 let mut patterns = vec![0; dim.div_ceil(PASS) * k * GROUPS];
@@ -94,7 +99,7 @@ impl DensePlan {
             Law::Uniform => {
                 let mut weights = vec![0; k * pairs];
                 dense.for_rows(0..dim, |i, row| {
-                    row.iter().enumerate().for_each(|(j, &w)| weights[j * pairs + i / 2] |= half_word(w, i));
+                    row.iter().enumerate().for_each(|(j, &w)| weights[place(i, j)] |= half_word(w, i));
                 });
                 Self::Weights(weights)
             }
@@ -104,8 +109,8 @@ impl DensePlan {
                     for (j, &w) in row.iter().enumerate() {
                         // w = high 2^LOW_BITS + low, with low around 0.
                         let high = (w + (1 << (LOW_BITS - 1))) >> LOW_BITS;
-                        parts[0][j * pairs + i / 2] |= half_word(high, i);
-                        parts[1][j * pairs + i / 2] |= half_word(w - (high << LOW_BITS), i);
+                        parts[0][place(i, j)] |= half_word(high, i);
+                        parts[1][place(i, j)] |= half_word(w - (high << LOW_BITS), i);
                     }
                 });
                 Self::TwoParts(parts)

@@ -81,25 +81,24 @@ struct ByteTables {
 impl ByteTables {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new(prefixes: &Prefixes) -> Self {
+    fn new(words: &[u16]) -> Self {
         let (mut high, mut low) = ([0u8; 32], [0u8; 32]);
-        for (at, &word) in prefixes.words.iter().enumerate() {
+        for (at, &word) in words.iter().enumerate() {
             let [h, l] = word.to_be_bytes();
             (high[at], high[at + 16], low[at], low[at + 16]) = (h ^ 0x80, h ^ 0x80, l ^ 0x80, l ^ 0x80);
         }
         Self { high: load(&high), low: load(&low) }
     }
+}
 
-    /// Where the draw is below its class's threshold, and where it agrees with it.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn compare(&self, class: __m256i, high: __m256i, low: __m256i) -> (__m256i, __m256i) {
-        let (t_high, t_low) = (_mm256_shuffle_epi8(self.high, class), _mm256_shuffle_epi8(self.low, class));
-        let equal = _mm256_cmpeq_epi8(t_high, high);
-        let below_low = _mm256_and_si256(equal, _mm256_cmpgt_epi8(t_low, low));
-        let below = _mm256_or_si256(_mm256_cmpgt_epi8(t_high, high), below_low);
-        (below, _mm256_and_si256(equal, _mm256_cmpeq_epi8(t_low, low)))
-    }
+/// Where the draw is below the threshold, and where it agrees with it. Both as high and low bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn compare(draw: (__m256i, __m256i), threshold: (__m256i, __m256i)) -> (__m256i, __m256i) {
+    let equal = _mm256_cmpeq_epi8(threshold.0, draw.0);
+    let below_low = _mm256_and_si256(equal, _mm256_cmpgt_epi8(threshold.1, draw.1));
+    let below = _mm256_or_si256(_mm256_cmpgt_epi8(threshold.0, draw.0), below_low);
+    (below, _mm256_and_si256(equal, _mm256_cmpeq_epi8(threshold.1, draw.1)))
 }
 
 /// The biased high and low random bytes of an output.
@@ -121,15 +120,15 @@ pub(super) fn flip(
     ties: &mut Vec<u32>,
 ) {
     let classifier = Classifier::new(cuts);
-    let table = ByteTables::new(thresholds);
+    let table = ByteTables::new(&thresholds.words);
     let minus_most = _mm256_set1_epi8(plus_from as i8 - 1);
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES));
     let (mut packed, mut taken) = (_mm256_setzero_si256(), 0);
     let mut bytes = bits.chunks_exact_mut(LANES);
     for (output, (x, random)) in outputs.enumerate() {
         let class = classifier.classes(x);
-        let (high, low) = random_bytes(random);
-        let (below, tied) = table.compare(class, high, low);
+        let threshold = (_mm256_shuffle_epi8(table.high, class), _mm256_shuffle_epi8(table.low, class));
+        let (below, tied) = compare(random_bytes(random), threshold);
         let bit = _mm256_xor_si256(_mm256_cmpgt_epi8(class, minus_most), below);
         // Doubling and subtracting -1 shifts the bit in.
         packed = _mm256_sub_epi8(_mm256_add_epi8(packed, packed), bit);
@@ -158,38 +157,76 @@ pub(super) fn symbols(
     out: &mut [u8],
     ties: &mut Vec<u32>,
 ) {
-    let classifier = Classifier::new(cuts);
-    assert!(borders.len() < 16, "at most 16 symbols");
-    let none = ByteTables { high: _mm256_setzero_si256(), low: _mm256_setzero_si256() };
-    let mut tables = [none; 16];
-    for (table, border) in tables.iter_mut().zip(borders) {
-        *table = ByteTables::new(border);
+    match borders.len() {
+        ..2 => symbols_by::<1>(x, cuts, borders, random, out, ties),
+        2..4 => symbols_by::<2>(x, cuts, borders, random, out, ties),
+        4..8 => symbols_by::<3>(x, cuts, borders, random, out, ties),
+        8..16 => symbols_by::<4>(x, cuts, borders, random, out, ties),
+        _ => panic!("at most 16 symbols"),
     }
+}
+
+/// Searches the borders by halves, `LEVELS` times.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn symbols_by<const LEVELS: usize>(
+    x: &[i16],
+    cuts: &Cuts,
+    borders: &[Prefixes],
+    random: &[u8],
+    out: &mut [u8],
+    ties: &mut Vec<u32>,
+) {
+    let classifier = Classifier::new(cuts);
+    // Nodes level by level, from the one in the middle. Where borders are missing the last is repeated.
+    let mut nodes = [ByteTables::new(&[]); 15];
+    for level in 0..LEVELS {
+        for at in 0..1 << level {
+            let border = (2 * at + 1) * (1 << (LEVELS - 1 - level)) - 1;
+            nodes[(1 << level) - 1 + at] = ByteTables::new(&borders[border.min(borders.len() - 1)].words);
+        }
+    }
+    let (all, last) = (_mm256_set1_epi8((1 << LEVELS) - 1), _mm256_set1_epi8(borders.len() as i8));
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES)).zip(out.chunks_exact_mut(LANES));
     for (output, ((x, random), out)) in outputs.enumerate() {
         let class = classifier.classes(x);
-        let (high, low) = random_bytes(random);
-        // Borders with a lower high byte are reached. Of one with the same high byte the low byte decides.
-        let (mut symbol, mut near) = (_mm256_setzero_si256(), _mm256_setzero_si256());
-        let mut border = _mm256_setzero_si256();
-        for table in &tables[..borders.len()] {
-            let t_high = _mm256_shuffle_epi8(table.high, class);
-            let equal = _mm256_cmpeq_epi8(t_high, high);
-            symbol = _mm256_sub_epi8(symbol, _mm256_cmpgt_epi8(high, t_high));
-            near = _mm256_sub_epi8(near, equal);
-            border = _mm256_or_si256(border, _mm256_and_si256(equal, _mm256_shuffle_epi8(table.low, class)));
+        let draw = random_bytes(random);
+        let mut path = [_mm256_setzero_si256(); LEVELS];
+        // The answers "below" as bits, the first most significant: how many borders are not reached.
+        let (mut short, mut tied) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+        for level in 0..LEVELS {
+            let nodes = &nodes[(1 << level) - 1..(2 << level) - 1];
+            let high = chosen(nodes, |node| node.high, class, &path[..level]);
+            let low = chosen(nodes, |node| node.low, class, &path[..level]);
+            let (below, equal) = compare(draw, (high, low));
+            path[level] = below;
+            short = _mm256_sub_epi8(_mm256_add_epi8(short, short), below);
+            tied = _mm256_or_si256(tied, equal);
         }
-        let one = _mm256_set1_epi8(1);
-        let alone = _mm256_cmpeq_epi8(near, one);
-        symbol = _mm256_sub_epi8(symbol, _mm256_andnot_si256(_mm256_cmpgt_epi8(border, low), alone));
-        let equal = _mm256_and_si256(alone, _mm256_cmpeq_epi8(border, low));
-        let tied = _mm256_or_si256(equal, _mm256_cmpgt_epi8(near, one));
-        store(out, symbol);
+        store(out, _mm256_min_epu8(_mm256_sub_epi8(all, short), last));
         let tied = _mm256_movemask_epi8(tied) as u32 | classifier.outside(x);
         if tied != 0 {
             list(tied, output * LANES, ties);
         }
     }
+}
+
+/// The byte of each lane's class at the node of a level that its answers so far have led to.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn chosen(nodes: &[ByteTables], part: impl Fn(&ByteTables) -> __m256i, class: __m256i, path: &[__m256i]) -> __m256i {
+    let mut bytes = [_mm256_setzero_si256(); 8];
+    for (byte, node) in bytes.iter_mut().zip(nodes) {
+        *byte = _mm256_shuffle_epi8(part(node), class);
+    }
+    let mut count = nodes.len();
+    for &below in path.iter().rev() {
+        count /= 2;
+        for at in 0..count {
+            bytes[at] = _mm256_blendv_epi8(bytes[2 * at + 1], bytes[2 * at], below);
+        }
+    }
+    bytes[0]
 }
 
 #[target_feature(enable = "avx2")]

@@ -179,7 +179,7 @@ kernel! {
 }
 kernel! {
     /// One symbol a value: how many of its class's borders the random word has reached. Random bits as for [`flip`].
-    /// Draws that tie, or share their high byte with several borders, and values outside, are listed.
+    /// Draws that tie, and values outside, are listed.
     symbols(
         x: &[i16], cuts: &Cuts, borders: &[Prefixes], random: &[u8], out: &mut [u8], ties: &mut Vec<u32>,
     )

@@ -50,9 +50,7 @@ pub(super) fn symbols(
             continue;
         };
         out[i] = borders.iter().map(|border| u8::from(draw >= border.words[class])).sum();
-        // A draw that shares its high byte with several borders is listed too: the vector kernel looks at one only.
-        let near = borders.iter().filter(|border| border.words[class] >> 8 == draw >> 8);
-        if near.clone().count() > 1 || near.clone().any(|border| draw == border.words[class]) {
+        if borders.iter().any(|border| draw == border.words[class]) {
             ties.push(i as u32);
         }
     }

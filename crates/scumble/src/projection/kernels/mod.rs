@@ -20,6 +20,8 @@ pub(crate) const GROUPS: usize = 12;
 pub(crate) const ENTRY: u16 = 32;
 /// Attributes of one pass over the outputs: so many values must fit 16 bits together.
 pub(crate) const PASS: usize = GROUP * GROUPS;
+/// Pairs of attributes of one pass of the weighted kernel: their cells leave room in the L1 cache for weights.
+pub(crate) const PAIRS: usize = 112;
 
 /// The constants of the exact quantiser: `q = clamp((floor(2 v / g) + 1) >> 1, lo, hi)`.
 ///
@@ -127,6 +129,6 @@ kernel! {
 }
 kernel! {
     /// Weighted sums in 32 bits, of an even number of attributes: a weight holds those of two attributes, the first in
-    /// its lower half; output j has the weights from `j * dim / 2` on.
+    /// its lower half. For every pass of [`PAIRS`] pairs (the last may have fewer) `weights` has those of output 0, 1, ..
     weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32])
 }
