@@ -235,7 +235,7 @@ def sparse():
     table = np.fromfile(at("table"), np.uint32)
     s = sp.csr_matrix((np.where(table & 1, 1, -1).astype(np.float64), (np.arange(p), table >> 1)), shape=(p, k))
     quantised = x.copy().astype(np.float64)
-    quantised.data = np.floor(quantised.data * 256 + 0.5)
+    quantised.data = np.floor(np.minimum(quantised.data, 1) * 256 + 0.5)  # as clipped as ours
     exact = (quantised[:1000] @ s).toarray().astype(np.int64)
     bits = np.unpackbits(np.fromfile(at("out"), np.uint8).reshape(n, -1)[:1000], axis=1)
     level = np.where(exact > 0, -(-exact // 256), -exact // 256 + 1)

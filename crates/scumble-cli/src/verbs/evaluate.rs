@@ -1,7 +1,7 @@
 //! `scumble evaluate`: what is left of a user's own data after a release, by mechanism, epsilon and k.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Global, InputOptions, parse_range};
+use crate::options::{Auto, Global, InputOptions, mechanism_parser, parse_range};
 use crate::print;
 use clap::{Args, ValueHint};
 use scumble::evaluate::Outcomes;
@@ -40,14 +40,16 @@ pub struct Evaluate {
     /// Also classify: labels from this file, or from DATA itself if no file is named
     #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::AnyPath)]
     labels: Option<Option<PathBuf>>,
-    /// Mechanisms to try
+    /// Mechanisms to try (`release --help` lists them), or auto: what plan chooses at each epsilon
     #[arg(
         long,
         value_name = "ID,...",
         value_delimiter = ',',
-        default_value = "dp-oporp-staircase,dp-signoporp-ceil,dp-oporp"
+        default_value = "dp-oporp-staircase,dp-signoporp-ceil,dp-oporp",
+        value_parser = mechanism_parser("auto", "What plan chooses at each epsilon, from the public numbers given here"),
+        hide_possible_values = true
     )]
-    mechanisms: Vec<MechanismId>,
+    mechanisms: Vec<Auto<MechanismId>>,
     /// Values of epsilon
     #[arg(long, value_name = "E,...", value_delimiter = ',', default_value = "1,2,5,10")]
     epsilons: Vec<f64>,
@@ -155,20 +157,29 @@ impl Evaluate {
     }
 
     fn candidates(&self, dim: usize) -> Result<Vec<Candidate>, Failure> {
+        let parameters = |id: MechanismId, k: usize| {
+            let beta = self.beta.unwrap_or(self.range.width());
+            let parameters = Parameters::new(id, dim, k, self.epsilons[0], beta, self.range, Seed([0; 32]));
+            Parameters { norm: self.norm, density: self.density, ..parameters }
+        };
         let mut candidates = Vec::new();
-        for &id in &self.mechanisms {
+        for mechanism in &self.mechanisms {
+            let Auto::Is(id) = *mechanism else {
+                for &k in &self.k {
+                    let any = parameters(MechanismId::DpSignoporpCeil, k); // the plan chooses another
+                    candidates.push(Candidate::auto(&any, &self.epsilons).map_err(|error| self.failure(error))?);
+                }
+                continue;
+            };
             let sizes = if id.is_raw() { vec![dim] } else { self.k.clone() };
             for k in sizes {
-                let beta = self.beta.unwrap_or(self.range.width());
-                let mut parameters = Parameters::new(id, dim, k, self.epsilons[0], beta, self.range, Seed([0; 32]));
+                let mut parameters = parameters(id, k);
                 if matches!(id.notion(), NotionKind::Approximate | NotionKind::Individual) {
                     parameters.delta = Some(self.delta);
                 }
                 if matches!(id, MechanismId::DpOporpLaplace | MechanismId::DpOporpStaircase) {
                     parameters.sketch_clip = self.sketch_clip;
                 }
-                parameters.norm = self.norm;
-                parameters.density = self.density;
                 parameters.i_understand_this_is_not_dp = self.i_understand_this_is_not_dp;
                 let encoding = self.encoding.filter(|_| id.output() == scumble::mechanism::OutputKind::Values);
                 let candidate = Candidate::new(parameters, encoding);

@@ -131,7 +131,7 @@ const RUNS: &[&str] = &[
     "0: search o4.parquet --queries ok.npy --exact-queries --top 3 --json",
     "2: search o1.parquet --queries nan.csv --exact-queries",
     "0: plan --sample ok.csv --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 2",
-    "0: evaluate ok.npy --range 0,1 --mechanisms dp-oporp-laplace --epsilons 1 -k 2 --query-count 2 --out report.html",
+    "0: evaluate ok.npy --range 0,1 --mechanisms auto,dp-oporp-laplace --epsilons 1 -k 2 --query-count 2 --out report.html",
     "2: evaluate nan.csv --range 0,1 --mechanisms dp-oporp-laplace --epsilons 1 -k 2 --out bad.html",
     "0: ledger show l.db",
     "0: ledger show l.db --json",

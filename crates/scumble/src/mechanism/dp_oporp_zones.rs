@@ -60,6 +60,10 @@ fn integer_cuts(thresholds: &[f64], grid: &Grid) -> Result<Vec<i64>, ParameterEr
     }
 }
 
+/// What the zones of sparse rows may keep less than the best, of a bin's energy: the best is flat, and small values are
+/// how most sparse rows differ.
+const SPARE: f64 = 0.1;
+
 /// Zones around zero that keep most of a bin under the prior: three up to ε = 4, five above.
 fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) -> Result<Perturbation, ParameterError> {
     let epsilon = setup.epsilon.value() / setup.parameters.repeats as f64;
@@ -71,20 +75,22 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
     let table = response(zones.into(), each)?;
     // Cuts in eighths of the prior's deviation, from zero itself to two deviations.
     let at = |eighths: u32| (f64::from(eighths) / 8.0 * prior.scale / grid.step()).round() as i64;
-    let mut best: Option<(f64, Perturbation)> = None;
-    for inner in 0..=16 {
-        for outer in if zones == 3 { inner..inner + 1 } else { inner + 1..26 } {
-            let mut cuts = vec![-at(inner), at(inner) + 1];
-            if zones == 5 {
-                let outer = at(outer).max(at(inner) + 1);
-                cuts = vec![-outer, cuts[0], cuts[1], outer + 1];
-            }
-            let candidate = Perturbation::Symbols { classes: Classes::Zones { cuts }, table: table.clone() };
-            let kept = candidate.posterior(&prior, grid.step()).map_or(0.0, |posterior| posterior.kept);
-            if best.as_ref().is_none_or(|(most, _)| kept > *most) {
-                best = Some((kept, candidate));
-            }
+    let cut = |inner: u32, outer: u32| {
+        let mut cuts = vec![-at(inner), at(inner) + 1];
+        if zones == 5 {
+            let outer = at(outer).max(at(inner) + 1);
+            cuts = vec![-outer, cuts[0], cuts[1], outer + 1];
         }
-    }
-    Ok(best.expect("at least one pair of cuts").1)
+        let found = Perturbation::Symbols { classes: Classes::Zones { cuts }, table: table.clone() };
+        (found.posterior(&prior, grid.step()).map_or(0.0, |posterior| posterior.kept), found)
+    };
+    let best_outer = |inner: u32| {
+        let outer = if zones == 3 { inner..inner + 1 } else { inner + 1..26 };
+        outer.map(|outer| cut(inner, outer)).max_by(|(a, _), (b, _)| a.total_cmp(b)).expect("at least one")
+    };
+    let found: Vec<_> = (0..=16).map(best_outer).collect();
+    let most = found.iter().fold(0.0, |most: f64, (kept, _)| most.max(*kept));
+    let enough = if prior.gaussian { most } else { (1.0 - SPARE) * most };
+    let (_, lowest) = found.into_iter().find(|(kept, _)| *kept >= enough).expect("the best is enough");
+    Ok(lowest)
 }

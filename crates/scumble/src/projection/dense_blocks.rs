@@ -1,7 +1,7 @@
 //! Dense matrices in the form that blocks of rows are multiplied by.
 
 use super::dense::{Dense, Law};
-use super::kernels::{self, ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS};
+use super::kernels::{self, ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, TILE};
 use super::normal;
 use crate::simd::Level;
 
@@ -17,7 +17,7 @@ pub(super) enum DensePlan {
     Signs(Vec<u16>),
     /// Attributes by output, those to add and those to subtract, and where each of both begin.
     Sparse(Vec<u32>, Vec<usize>),
-    /// Weights by pass and output, two attributes' each.
+    /// Weights by pass, tile of outputs and pair of attributes.
     Weights(Vec<u32>),
     /// Upper and lower parts of such weights.
     TwoParts([Vec<u32>; 2]),
@@ -65,11 +65,12 @@ impl Widths {
 impl DensePlan {
     pub(super) fn new(dense: &Dense) -> Self {
         let (dim, k) = (dense.dim(), dense.k());
-        let pairs = dim.div_ceil(2);
+        let (pairs, outputs) = (dim.div_ceil(2), k.next_multiple_of(TILE));
         // Where the weighted kernel looks for attribute i's weight in output j.
         let place = |i: usize, j: usize| {
             let (pass, at) = (i / 2 / PAIRS, i / 2 % PAIRS);
-            pass * k * PAIRS + j * PAIRS.min(pairs - pass * PAIRS) + at
+            let count = PAIRS.min(pairs - pass * PAIRS);
+            pass * outputs * PAIRS + (j / TILE * count + at) * TILE + j % TILE
         };
         match dense.law() {
             Law::Rademacher => {
@@ -97,14 +98,14 @@ impl DensePlan {
                 Self::Sparse(lists.concat(), starts)
             }
             Law::Uniform => {
-                let mut weights = vec![0; k * pairs];
+                let mut weights = vec![0; outputs * pairs];
                 dense.for_rows(0..dim, |i, row| {
                     row.iter().enumerate().for_each(|(j, &w)| weights[place(i, j)] |= half_word(w, i));
                 });
                 Self::Weights(weights)
             }
             Law::Gaussian => {
-                let mut parts = [vec![0; k * pairs], vec![0; k * pairs]];
+                let mut parts = [vec![0; outputs * pairs], vec![0; outputs * pairs]];
                 dense.for_rows(0..dim, |i, row| {
                     for (j, &w) in row.iter().enumerate() {
                         // w = high 2^LOW_BITS + low, with low around 0.

@@ -1,6 +1,6 @@
 //! The kernels for AVX2. Where the compiler vectorises the plain code well, it is the plain code compiled for AVX2.
 
-use super::{ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, scalar};
+use super::{ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, TILE, scalar};
 use crate::simd::avx2::{
     Matrix, in_order, joined, load, store, transposed_bytes, transposed_numbers, transposed_words,
 };
@@ -350,56 +350,37 @@ pub(super) fn rademacher_i32(cells: &[i32], patterns: &[u16], out: &mut [i32]) {
 
 #[target_feature(enable = "avx2")]
 pub(super) fn weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32]) {
-    const OUTPUTS: usize = 3; // sums of all their lanes fit the registers
     assert!((cells.len() / LANES).is_multiple_of(2), "attributes are multiplied in pairs");
-    let outputs = out.len() / LANES;
+    let outputs = (out.len() / LANES).next_multiple_of(TILE);
     let mut pairs = [Pair([[0; 16]; 4]); PAIRS];
     out.fill(0);
     for (cells, weights) in cells.chunks(2 * PAIRS * LANES).zip(weights.chunks(outputs * PAIRS)) {
-        let mut count = 0;
+        let pairs = &mut pairs[..cells.len() / (2 * LANES)];
         for (pair, cells) in pairs.iter_mut().zip(cells.chunks_exact(2 * LANES)) {
-            for (half, pair) in pair.0.as_chunks_mut().0.iter_mut().enumerate() {
-                let [low, high]: &mut [[i16; 16]; 2] = pair;
+            for (half, [low, high]) in pair.0.as_chunks_mut().0.iter_mut().enumerate() {
                 let (a, b) = (load(&cells[16 * half..]), load(&cells[LANES + 16 * half..]));
                 store(low, _mm256_unpacklo_epi16(a, b));
                 store(high, _mm256_unpackhi_epi16(a, b));
             }
-            count += 1;
         }
-        let pairs = &pairs[..count];
-        let whole = outputs - outputs % OUTPUTS;
-        let (weights, last_weights) = weights.split_at(whole * count);
-        let (out, last_out) = out.split_at_mut(whole * LANES);
-        for (weights, out) in weights.chunks_exact(OUTPUTS * count).zip(out.chunks_exact_mut(OUTPUTS * LANES)) {
-            add_weighted::<OUTPUTS>(pairs, weights, out);
-        }
-        for (weights, out) in last_weights.chunks_exact(count).zip(last_out.chunks_exact_mut(LANES)) {
-            add_weighted::<1>(pairs, weights, out);
-        }
-    }
-}
-
-/// Adds the products of the pairs with the weights of so many outputs.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn add_weighted<const OUTPUTS: usize>(pairs: &[Pair], weights: &[u32], out: &mut [i32]) {
-    let count = pairs.len();
-    let rows: [&[u32]; OUTPUTS] = std::array::from_fn(|o| &weights[o * count..][..count]);
-    let mut sums = [[_mm256_setzero_si256(); 4]; OUTPUTS];
-    for (at, pair) in pairs.iter().enumerate() {
-        let pair = [load(&pair.0[0]), load(&pair.0[1]), load(&pair.0[2]), load(&pair.0[3])];
-        for (row, sums) in rows.iter().zip(&mut sums) {
-            let w = _mm256_set1_epi32(row[at] as i32);
-            for (sum, pair) in sums.iter_mut().zip(pair) {
-                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pair, w));
+        for (weights, out) in weights.chunks_exact(TILE * pairs.len()).zip(out.chunks_mut(TILE * LANES)) {
+            let mut sums = [[_mm256_setzero_si256(); 4]; TILE]; // as many as the registers hold beside a pair
+            for (pair, weights) in pairs.iter().zip(weights.as_chunks::<TILE>().0) {
+                let pair = [load(&pair.0[0]), load(&pair.0[1]), load(&pair.0[2]), load(&pair.0[3])];
+                for (&w, sums) in weights.iter().zip(&mut sums) {
+                    let w = _mm256_set1_epi32(w as i32);
+                    for (sum, pair) in sums.iter_mut().zip(pair) {
+                        *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pair, w));
+                    }
+                }
             }
-        }
-    }
-    for (out, [a, b, c, d]) in out.chunks_exact_mut(LANES).zip(sums) {
-        let ([first, second], [third, fourth]) = (joined(a, b), joined(c, d));
-        for (out, sum) in out.chunks_exact_mut(8).zip([first, second, third, fourth]) {
-            let total = _mm256_add_epi32(load(out), sum);
-            store(out, total);
+            for (out, [a, b, c, d]) in out.chunks_exact_mut(LANES).zip(sums) {
+                let ([first, second], [third, fourth]) = (joined(a, b), joined(c, d));
+                for (out, sum) in out.chunks_exact_mut(8).zip([first, second, third, fourth]) {
+                    let total = _mm256_add_epi32(load(out), sum);
+                    store(out, total);
+                }
+            }
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) const ENTRY: u16 = 32;
 pub(crate) const PASS: usize = GROUP * GROUPS;
 /// Pairs of attributes of one pass of the weighted kernel: their cells leave room in the L1 cache for weights.
 pub(crate) const PAIRS: usize = 112;
+/// Outputs whose sums the weighted kernel has in registers.
+pub(crate) const TILE: usize = 2;
 
 /// The constants of the exact quantiser: `q = clamp((floor(2 v / g) + 1) >> 1, lo, hi)`.
 ///
@@ -129,6 +131,7 @@ kernel! {
 }
 kernel! {
     /// Weighted sums in 32 bits, of an even number of attributes: a weight holds those of two attributes, the first in
-    /// its lower half. For every pass of [`PAIRS`] pairs (the last may have fewer) `weights` has those of output 0, 1, ..
+    /// its lower half. For every pass of [`PAIRS`] pairs (the last may have fewer) and every [`TILE`] outputs (the last are
+    /// filled up), `weights` has those of the first pair, then those of the second, and so on.
     weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32])
 }

@@ -1,6 +1,6 @@
 //! The plain kernels: what the vector ones are checked against, and what their unvectorised ends use.
 
-use super::{ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser};
+use super::{ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, TILE};
 
 macro_rules! quantise {
     ($name:ident, $clip:ident, $float:ty, $int:ty) => {
@@ -134,12 +134,14 @@ pub(super) fn sparse_i16(cells: &[i16], attributes: &[u32], starts: &[usize], mo
 }
 
 pub(super) fn weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32]) {
-    let outputs = out.len() / LANES;
+    let outputs = (out.len() / LANES).next_multiple_of(TILE);
     out.fill(0);
     for (cells, weights) in cells.chunks(2 * PAIRS * LANES).zip(weights.chunks(outputs * PAIRS)) {
         let count = cells.len() / (2 * LANES);
-        for (weights, out) in weights.chunks_exact(count).zip(out.chunks_exact_mut(LANES)) {
-            for (&pair, cells) in weights.iter().zip(cells.chunks_exact(2 * LANES)) {
+        for (j, out) in out.chunks_exact_mut(LANES).enumerate() {
+            let weights = &weights[j / TILE * TILE * count..];
+            for (at, cells) in cells.chunks_exact(2 * LANES).enumerate() {
+                let pair = weights[at * TILE + j % TILE];
                 let (a, b) = (i32::from(pair as i16), i32::from((pair >> 16) as i16));
                 for (l, sum) in out.iter_mut().enumerate() {
                     *sum += a * i32::from(cells[l]) + b * i32::from(cells[LANES + l]);
