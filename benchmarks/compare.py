@@ -24,7 +24,7 @@ parser.add_argument("--no-write", action="store_true", help="leave docs/performa
 parser.add_argument("--folder", help="where the data go (default: a temporary folder)")
 options = parser.parse_args()
 
-ROUNDS = 2 if options.quick else 5
+ROUNDS = 2 if options.quick else 9
 folder = options.folder or tempfile.mkdtemp(prefix="scumble-bench-")
 os.makedirs(folder, exist_ok=True)
 at = lambda name: os.path.join(folder, name)

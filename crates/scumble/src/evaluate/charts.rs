@@ -65,36 +65,81 @@ pub fn table(outcomes: &Outcomes, caption: &str, metric: &str, wanted: impl Fn(&
     let cell = |design: &str, k: usize, epsilon: f64| {
         outcomes.estimate(|o| chosen(o) && o.design == design && o.k == k && o.epsilon == epsilon)
     };
-    let mut lines: Vec<(String, usize, usize)> = Vec::new();
+    // A plan's bits may differ from epsilon to epsilon.
+    let mut lines: Vec<(String, usize, [usize; 2])> = Vec::new();
     for o in outcomes.0.iter().filter(|o| chosen(o)) {
-        let line = (o.design.clone(), o.k, o.bits_per_row);
-        if !lines.contains(&line) {
-            lines.push(line);
+        match lines.iter_mut().find(|(design, k, _)| *design == o.design && *k == o.k) {
+            Some((_, _, [least, most])) => {
+                (*least, *most) = (o.bits_per_row.min(*least), o.bits_per_row.max(*most));
+            }
+            None => lines.push((o.design.clone(), o.k, [o.bits_per_row; 2])),
         }
     }
-    let best: Vec<f64> = epsilons
-        .iter()
-        .map(|e| lines.iter().filter_map(|(d, k, _)| cell(d, *k, *e)).map(|e| e.mean).fold(0.0, f64::max))
-        .collect();
+    // What is not private at all does not compete.
+    let private = |design: &str| !design.starts_with("idp-");
+    let best_at = |epsilon: &f64| {
+        let competing = lines.iter().filter(|(design, ..)| private(design));
+        competing.filter_map(|(d, k, _)| cell(d, *k, *epsilon)).map(|e| e.mean).fold(0.0, f64::max)
+    };
+    let best: Vec<f64> = epsilons.iter().map(best_at).collect();
     let show = |e: Option<Estimate>, best: f64| match e {
         None => Cell::Number("–".into()),
         Some(e) => {
             let text = if e.half > 0.0 { format!("{:.3} ±{:.3}", e.mean, e.half) } else { format!("{:.3}", e.mean) };
-            if e.mean >= best { Cell::Best(text) } else { Cell::Number(text) }
+            if e.mean == best { Cell::Best(text) } else { Cell::Number(text) }
         }
     };
     let rows = lines
         .iter()
-        .map(|(design, k, bits)| {
-            let mut row = vec![Cell::Text(design.clone()), Cell::Number(k.to_string()), Cell::Number(bits.to_string())];
-            if let Some(e) = cell(design, *k, f64::INFINITY) {
-                row.extend(epsilons.iter().map(|_| show(Some(e), f64::INFINITY)));
-            } else {
-                row.extend(epsilons.iter().zip(&best).map(|(e, best)| show(cell(design, *k, *e), *best)));
-            }
+        .map(|(design, k, [least, most])| {
+            let bits = if least == most { most.to_string() } else { format!("{least} to {most}") };
+            let mut row = vec![Cell::Text(design.clone()), Cell::Number(k.to_string()), Cell::Number(bits)];
+            let without_privacy = cell(design, *k, f64::INFINITY);
+            row.extend(epsilons.iter().zip(&best).map(|(epsilon, best)| {
+                let competes = without_privacy.is_none() && private(design);
+                let best = if competes { *best } else { f64::INFINITY };
+                show(without_privacy.or(cell(design, *k, *epsilon)), best)
+            }));
             row
         })
         .collect();
     let head = ["Mechanism", "k", "bits a row"].into_iter().map(String::from);
     Table { caption: caption.into(), head: head.chain(epsilons.iter().map(|e| format!("ε = {e}"))).collect(), rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release::Encoding;
+
+    /// A plan whose encoding differs from epsilon to epsilon is one line; what is not private is never the best.
+    #[test]
+    fn a_design_is_one_line_and_only_private_ones_compete() {
+        let outcome = |design: &str, bits_per_row: usize, epsilon: f64, value: f64| Outcome {
+            task: "toy".into(),
+            design: design.into(),
+            mechanism: design.into(),
+            k: 8,
+            repeats: 1,
+            encoding: Encoding::B1,
+            bits_per_row,
+            epsilon,
+            delta: 0.0,
+            repetition: 0,
+            metric: "recall@50".into(),
+            value,
+        };
+        let outcomes = Outcomes(vec![
+            outcome("auto", 8, 1.0, 0.5),
+            outcome("auto", 256, 2.0, 0.6),
+            outcome("idp-signrp-rr", 8, 1.0, 0.9),
+            outcome("idp-signrp-rr", 8, 2.0, 0.6),
+        ]);
+        let number = |text: &str| Cell::Number(text.into());
+        assert_eq!(
+            table(&outcomes, "toy", "recall@50", |_| true).rows[0][1..],
+            [number("8"), number("8 to 256"), Cell::Best("0.500".into()), Cell::Best("0.600".into())]
+        );
+        assert_eq!(table(&outcomes, "toy", "recall@50", |_| true).rows[1][3..], [number("0.900"), number("0.600")]);
+    }
 }

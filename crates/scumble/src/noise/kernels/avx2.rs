@@ -89,6 +89,13 @@ impl ByteTables {
         }
         Self { high: load(&high), low: load(&low) }
     }
+
+    /// High and low bytes of each lane's threshold.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn of(&self, class: __m256i) -> (__m256i, __m256i) {
+        (_mm256_shuffle_epi8(self.high, class), _mm256_shuffle_epi8(self.low, class))
+    }
 }
 
 /// Where the draw is below the threshold, and where it agrees with it. Both as high and low bytes.
@@ -127,8 +134,7 @@ pub(super) fn flip(
     let mut bytes = bits.chunks_exact_mut(LANES);
     for (output, (x, random)) in outputs.enumerate() {
         let class = classifier.classes(x);
-        let threshold = (_mm256_shuffle_epi8(table.high, class), _mm256_shuffle_epi8(table.low, class));
-        let (below, tied) = compare(random_bytes(random), threshold);
+        let (below, tied) = compare(random_bytes(random), table.of(class));
         let bit = _mm256_xor_si256(_mm256_cmpgt_epi8(class, minus_most), below);
         // Doubling and subtracting -1 shifts the bit in.
         packed = _mm256_sub_epi8(_mm256_add_epi8(packed, packed), bit);
@@ -169,7 +175,7 @@ pub(super) fn symbols(
 /// Searches the borders by halves, `LEVELS` times.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn symbols_by<const LEVELS: usize>(
+fn symbols_by<const LEVELS: u32>(
     x: &[i16],
     cuts: &Cuts,
     borders: &[Prefixes],
@@ -178,30 +184,30 @@ fn symbols_by<const LEVELS: usize>(
     ties: &mut Vec<u32>,
 ) {
     let classifier = Classifier::new(cuts);
-    // Nodes level by level, from the one in the middle. Where borders are missing the last is repeated.
-    let mut nodes = [ByteTables::new(&[]); 15];
-    for level in 0..LEVELS {
-        for at in 0..1 << level {
-            let border = (2 * at + 1) * (1 << (LEVELS - 1 - level)) - 1;
-            nodes[(1 << level) - 1 + at] = ByteTables::new(&borders[border.min(borders.len() - 1)].words);
-        }
-    }
+    let nodes = Nodes::new(LEVELS, borders);
     let (all, last) = (_mm256_set1_epi8((1 << LEVELS) - 1), _mm256_set1_epi8(borders.len() as i8));
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES)).zip(out.chunks_exact_mut(LANES));
     for (output, ((x, random), out)) in outputs.enumerate() {
         let class = classifier.classes(x);
         let draw = random_bytes(random);
-        let mut path = [_mm256_setzero_si256(); LEVELS];
         // The answers "below" as bits, the first most significant: how many borders are not reached.
         let (mut short, mut tied) = (_mm256_setzero_si256(), _mm256_setzero_si256());
-        for level in 0..LEVELS {
-            let nodes = &nodes[(1 << level) - 1..(2 << level) - 1];
-            let high = chosen(nodes, |node| node.high, class, &path[..level]);
-            let low = chosen(nodes, |node| node.low, class, &path[..level]);
-            let (below, equal) = compare(draw, (high, low));
-            path[level] = below;
+        let mut is_below = |threshold: (__m256i, __m256i)| {
+            let (below, equal) = compare(draw, threshold);
             short = _mm256_sub_epi8(_mm256_add_epi8(short, short), below);
             tied = _mm256_or_si256(tied, equal);
+            below
+        };
+        // One after the other, not in a loop: only so everything stays in registers.
+        let a = is_below(nodes.one.of(class));
+        if LEVELS > 1 {
+            let b = is_below(of_two(&nodes.two, class, a));
+            if LEVELS > 2 {
+                let c = is_below(of_four(&nodes.four, class, [a, b]));
+                if LEVELS > 3 {
+                    is_below(of_eight(&nodes.eight, class, [a, b, c]));
+                }
+            }
         }
         store(out, _mm256_min_epu8(_mm256_sub_epi8(all, short), last));
         let tied = _mm256_movemask_epi8(tied) as u32 | classifier.outside(x);
@@ -211,22 +217,57 @@ fn symbols_by<const LEVELS: usize>(
     }
 }
 
-/// The byte of each lane's class at the node of a level that its answers so far have led to.
+/// The borders as a tree: the one in the middle, those in the middle of each half, and so on.
+struct Nodes {
+    one: ByteTables,
+    two: [ByteTables; 2],
+    four: [ByteTables; 4],
+    eight: [ByteTables; 8],
+}
+
+impl Nodes {
+    /// Where borders are missing the last is repeated.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(levels: u32, borders: &[Prefixes]) -> Self {
+        let none = ByteTables::new(&[]);
+        let mut nodes = Self { one: none, two: [none; 2], four: [none; 4], eight: [none; 8] };
+        let rows = [std::slice::from_mut(&mut nodes.one), &mut nodes.two, &mut nodes.four, &mut nodes.eight];
+        for (row, level) in rows.into_iter().zip(0..levels) {
+            for (at, node) in row.iter_mut().enumerate() {
+                let border = (2 * at + 1) * (1 << (levels - 1 - level)) - 1;
+                *node = ByteTables::new(&borders[border.min(borders.len() - 1)].words);
+            }
+        }
+        nodes
+    }
+}
+
+/// The thresholds of the upper node, and where the answer was "below" of the lower one.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn chosen(nodes: &[ByteTables], part: impl Fn(&ByteTables) -> __m256i, class: __m256i, path: &[__m256i]) -> __m256i {
-    let mut bytes = [_mm256_setzero_si256(); 8];
-    for (byte, node) in bytes.iter_mut().zip(nodes) {
-        *byte = _mm256_shuffle_epi8(part(node), class);
-    }
-    let mut count = nodes.len();
-    for &below in path.iter().rev() {
-        count /= 2;
-        for at in 0..count {
-            bytes[at] = _mm256_blendv_epi8(bytes[2 * at + 1], bytes[2 * at], below);
-        }
-    }
-    bytes[0]
+fn select(lower: (__m256i, __m256i), upper: (__m256i, __m256i), below: __m256i) -> (__m256i, __m256i) {
+    (_mm256_blendv_epi8(upper.0, lower.0, below), _mm256_blendv_epi8(upper.1, lower.1, below))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_two([lower, upper]: &[ByteTables; 2], class: __m256i, below: __m256i) -> (__m256i, __m256i) {
+    select(lower.of(class), upper.of(class), below)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_four([a, b, c, d]: &[ByteTables; 4], class: __m256i, [first, second]: [__m256i; 2]) -> (__m256i, __m256i) {
+    select(of_two(&[*a, *b], class, second), of_two(&[*c, *d], class, second), first)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_eight(nodes: &[ByteTables; 8], class: __m256i, [first, second, third]: [__m256i; 3]) -> (__m256i, __m256i) {
+    let [a, b, c, d, e, f, g, h] = *nodes;
+    let below = [second, third];
+    select(of_four(&[a, b, c, d], class, below), of_four(&[e, f, g, h], class, below), first)
 }
 
 #[target_feature(enable = "avx2")]

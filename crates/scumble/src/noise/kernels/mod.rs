@@ -147,15 +147,18 @@ impl Cuts {
         usize::try_from(at).ok().and_then(|at| self.classes.get(at)).map(|class| usize::from(*class))
     }
 
-    /// Offset and factor for cuts that lie evenly, tried on every value.
+    /// Offset and factor for cuts that lie evenly, up to rounding: those around the likely ones, tried on every value.
     fn find_reciprocal(&self) -> Option<(i16, u16)> {
-        let [first, second, ..] = self.cuts[..] else { return None };
-        let step = i32::from(second) - i32::from(first);
-        let offset = i16::try_from(step - 1 - i32::from(first)).ok()?; // the value after the first cut becomes `step`
-        let factor = u16::try_from((1 << 16) / step + 1).ok()?;
-        let class = |x: i16| (u32::from(x.wrapping_add(offset) as u16) * u32::from(factor)) >> 16;
-        let mut values = (self.ends.0..=self.ends.1).zip(&self.classes);
-        values.all(|(x, &found)| class(x) == u32::from(found)).then_some((offset, factor))
+        let [first, .., last] = self.cuts[..] else { return None };
+        let (first, steps) = (i32::from(first), self.cuts.len() as i32 - 1);
+        let width = i32::from(last) - first;
+        let likely = (width / steps - 1 - first, (steps << 16) / width); // the value after the first cut becomes a step
+        let tries = (-1..=1).flat_map(|o| (0..=2).map(move |f| (likely.0 + o, likely.1 + f)));
+        let tries = tries.filter_map(|(o, f)| Some((i16::try_from(o).ok()?, u16::try_from(f).ok()?)));
+        tries.into_iter().find(|&(offset, factor)| {
+            let class = |x: i16| (u32::from(x.wrapping_add(offset) as u16) * u32::from(factor)) >> 16;
+            (self.ends.0..=self.ends.1).zip(&self.classes).all(|(x, &found)| class(x) == u32::from(found))
+        })
     }
 }
 
