@@ -134,9 +134,35 @@ impl Released {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Mechanism, MechanismId, Parameters};
     use super::*;
     use crate::exact::rational;
     use crate::noise::{Laplace, Noise};
+    use crate::projection::Seed;
+    use crate::vectors::Range;
+
+    /// What docs/threat-model.md calls the mode whose time tells nothing: no value of a zone is looked at by itself, up to
+    /// 127 attributes a bin.
+    #[test]
+    fn zones_take_every_value_the_same_way() {
+        for (lo, hi, attributes, all) in
+            [(0.0, 1.0, 127, true), (-0.25, 0.25, 127, true), (0.0, 255.0, 4, true), (0.0, 1.0, 129, false)]
+        {
+            let range = Range::new(lo, hi).unwrap();
+            for (symbols, thresholds) in [(Some(3), vec![]), (Some(5), vec![]), (None, vec![lo / 2.0 - 0.1, hi / 2.0])]
+            {
+                let (id, dim, beta) = (MechanismId::DpOporpZones, 8 * attributes, range.width());
+                let parameters = Parameters::new(id, dim, 8, 2.0, beta, range, Seed([3; 32]));
+                let mechanism = Mechanism::new(Parameters { symbols, thresholds, ..parameters }).unwrap();
+                let (low, high) = mechanism.grid().bounds();
+                let bound = attributes as i64 * i64::from(low.abs().max(high.abs()));
+                match BlockPerturbation::new(mechanism.perturbation(), bound) {
+                    Some(BlockPerturbation::Symbols(block)) => assert_eq!(block.holds_all(), all, "{lo} {attributes}"),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
 
     /// Wide noise and sums that leave 16 bits come out exactly: against the noise that was drawn.
     #[test]

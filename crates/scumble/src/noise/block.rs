@@ -148,6 +148,11 @@ impl BlockSymbols {
         Self { table: table.clone(), class: Arc::new(class), cuts, prefixes }
     }
 
+    #[cfg(test)]
+    pub(crate) fn holds_all(&self) -> bool {
+        self.cuts.holds_all()
+    }
+
     /// The symbols of `x`, outputs of 32 values each, in the same order.
     ///
     /// # Panics
