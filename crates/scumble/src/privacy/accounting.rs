@@ -157,8 +157,7 @@ impl Loss {
         let gaussian = self.gaussian.is_none_or(|Gaussian { mu, distance }| {
             mu > 0.0 && mu <= 1e6 && (0.0..1.0).contains(&distance) && self.delta > 0.0
         });
-        // Far below any release, and far above where a fraction of it would round to zero.
-        self.epsilon >= 1e-100 && self.epsilon <= 1e9 && (0.0..=1.0).contains(&self.delta) && gaussian
+        self.epsilon > 0.0 && self.epsilon <= 1e9 && (0.0..=1.0).contains(&self.delta) && gaussian
     }
 
     /// In plain words.
@@ -292,7 +291,7 @@ impl Composed {
                     distance += gaussian.distance;
                 }
                 None => {
-                    epsilons.push(*epsilon);
+                    epsilons.push(epsilon.max(1e-100)); // a fraction of less might round to zero
                     sound *= 1.0 - delta;
                 }
             }
@@ -392,12 +391,11 @@ mod tests {
 
     /// A fuzzer found that steps of a vanishing epsilon round to zero.
     #[test]
-    fn vanishing_losses_are_refused_and_tiny_ones_add_up() {
-        assert!(!pure(1e-320).is_sane() && pure(1e-100).is_sane());
+    fn vanishing_losses_add_up() {
         let budget = Budget::new(1.0, 1e-6).unwrap();
         for others in [vec![], vec![pure(0.5), normal(0.1)]] {
-            let losses = [vec![pure(1e-100); 3], others].concat();
-            assert!(losses.iter().all(Loss::is_sane) && budget.covers(&losses) && budget.spent(&losses).is_finite());
+            let losses = [vec![pure(1e-320); 3], others].concat();
+            assert!(budget.covers(&losses) && budget.spent(&losses).is_finite() && budget.left(&losses) > 0.0);
         }
     }
 
