@@ -40,7 +40,7 @@ pub struct Evaluate {
     /// Also classify: labels from this file, or from DATA itself if no file is named
     #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::AnyPath)]
     labels: Option<Option<PathBuf>>,
-    /// Mechanisms to try (`release --help` lists them), or auto: what plan chooses at each epsilon
+    /// Mechanisms to try (`release --help` lists them), or auto: what plan chooses at each epsilon, its encoding and clip included
     #[arg(
         long,
         value_name = "ID,...",

@@ -94,3 +94,31 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
     let (_, lowest) = found.into_iter().find(|(kept, _)| *kept >= enough).expect("the best is enough");
     Ok(lowest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Mechanism, MechanismId, Parameters};
+    use super::*;
+    use crate::projection::Seed;
+    use crate::vectors::Range;
+
+    /// Text-like rows are cut below a fifth of their bins' deviation, dense ones where most is kept.
+    #[test]
+    fn zones_of_sparse_rows_are_cut_low() {
+        let inner = |epsilon: f64, density: f64| {
+            let range = Range::new(0.0, 1.0).unwrap();
+            let id = MechanismId::DpOporpZones;
+            let parameters = Parameters::new(id, 171_642, 1024, epsilon, 1.0, range, Seed([1; 32]));
+            let parameters = Parameters { norm: Some(3.5), density: Some(density), symbols: Some(3), ..parameters };
+            let mechanism = Mechanism::new(parameters.clone()).unwrap();
+            let Perturbation::Symbols { classes: Classes::Zones { cuts }, .. } = mechanism.perturbation() else {
+                panic!("zones")
+            };
+            -cuts[0] as f64 * mechanism.grid().step() / Prior::new(&parameters).scale
+        };
+        for epsilon in [2.0, 3.0] {
+            let (sparse, dense) = (inner(epsilon, 0.005), inner(epsilon, 0.1));
+            assert!(sparse < 0.2 && dense > 1.5 * sparse, "{epsilon}: {sparse} {dense}");
+        }
+    }
+}
