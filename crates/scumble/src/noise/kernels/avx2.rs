@@ -163,29 +163,11 @@ pub(super) fn symbols(
     out: &mut [u8],
     ties: &mut Vec<u32>,
 ) {
-    match borders.len() {
-        ..2 => symbols_by::<1>(x, cuts, borders, random, out, ties),
-        2..4 => symbols_by::<2>(x, cuts, borders, random, out, ties),
-        4..8 => symbols_by::<3>(x, cuts, borders, random, out, ties),
-        8..16 => symbols_by::<4>(x, cuts, borders, random, out, ties),
-        _ => panic!("at most 16 symbols"),
-    }
-}
-
-/// Searches the borders by halves, `LEVELS` times.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn symbols_by<const LEVELS: u32>(
-    x: &[i16],
-    cuts: &Cuts,
-    borders: &[Prefixes],
-    random: &[u8],
-    out: &mut [u8],
-    ties: &mut Vec<u32>,
-) {
     let classifier = Classifier::new(cuts);
-    let nodes = Nodes::new(LEVELS, borders);
-    let (all, last) = (_mm256_set1_epi8((1 << LEVELS) - 1), _mm256_set1_epi8(borders.len() as i8));
+    assert!(borders.len() < 16, "at most 16 symbols");
+    let levels = usize::BITS - borders.len().leading_zeros(); // so many halvings leave no border
+    let nodes = Nodes::new(levels, borders);
+    let (all, last) = (_mm256_set1_epi8((1 << levels) - 1), _mm256_set1_epi8(borders.len() as i8));
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES)).zip(out.chunks_exact_mut(LANES));
     for (output, ((x, random), out)) in outputs.enumerate() {
         let class = classifier.classes(x);
@@ -200,11 +182,11 @@ fn symbols_by<const LEVELS: u32>(
         };
         // One after the other, not in a loop: only so everything stays in registers.
         let a = is_below(nodes.one.of(class));
-        if LEVELS > 1 {
+        if levels > 1 {
             let b = is_below(of_two(&nodes.two, class, a));
-            if LEVELS > 2 {
+            if levels > 2 {
                 let c = is_below(of_four(&nodes.four, class, [a, b]));
-                if LEVELS > 3 {
+                if levels > 3 {
                     is_below(of_eight(&nodes.eight, class, [a, b, c]));
                 }
             }
