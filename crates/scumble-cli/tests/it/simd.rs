@@ -3,13 +3,17 @@
 use crate::support::*;
 use std::process::Output;
 
-/// The levels that `SCUMBLE_SIMD` knows, and whether this processor has them. AVX-512 runs the kernels of AVX2.
-fn levels() -> [(&'static str, bool); 3] {
+/// The levels that `SCUMBLE_SIMD` knows, and whether this processor has them.
+fn levels() -> [(&'static str, bool); 4] {
     #[cfg(target_arch = "x86_64")]
-    let has = (std::arch::is_x86_feature_detected!("avx2"), std::arch::is_x86_feature_detected!("avx512f"));
+    let has = {
+        use std::arch::is_x86_feature_detected as has;
+        let ordinary = has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq");
+        (has!("avx2"), ordinary && has!("avx512vbmi") && has!("avx512vnni"))
+    };
     #[cfg(not(target_arch = "x86_64"))]
     let has = (false, false);
-    [("scalar", true), ("avx2", has.0), ("avx512", has.1)]
+    [("scalar", true), ("avx2", has.0), ("avx512", has.1), ("neon", cfg!(target_arch = "aarch64"))]
 }
 
 fn run(folder: &Folder, level: &str, words: &str) -> Output {
@@ -65,5 +69,5 @@ fn an_unknown_level_is_refused() {
     table(&folder);
     let output = run(&folder, "sse9", "release x.csv --out y.npy --epsilon 1 --range 0,2003");
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("scalar, avx2 or avx512"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("scalar, avx2, avx512 or neon"), "{}", stderr(&output));
 }

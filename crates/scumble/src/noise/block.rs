@@ -273,7 +273,6 @@ mod tests {
             for outputs in (0..=300).chain([513]) {
                 let x: Vec<i16> = (0..outputs * LANES).map(|i| (i * 7919 % 2041) as i16 - BOUND as i16).collect();
                 let drawn: Vec<_> = Level::all()
-                    .into_iter()
                     .map(|level| {
                         let mut rng = SecretRng::for_tests(outputs as u64);
                         let mut bits = vec![0; outputs.div_ceil(8) * LANES];

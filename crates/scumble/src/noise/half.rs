@@ -237,7 +237,6 @@ mod tests {
             let blocks = law.blocks().unwrap();
             for length in (0..=300).chain([1023, 5000]) {
                 let drawn: Vec<_> = Level::all()
-                    .into_iter()
                     .map(|level| {
                         let (mut out, mut wide) = (vec![0; length], Vec::new());
                         blocks.fill_at(level, &mut out, &mut wide, &mut SecretRng::for_tests(length as u64));

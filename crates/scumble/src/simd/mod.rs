@@ -1,10 +1,12 @@
-//! Which vector instructions the kernels may use: found once, or forced by `SCUMBLE_SIMD=scalar|avx2|avx512`.
+//! Which vector instructions the kernels may use: found once, or forced by `SCUMBLE_SIMD=scalar|avx2|avx512|neon`.
 //!
-//! Every kernel exists as plain Rust and as AVX2, equal bit for bit. There are no kernels for AVX-512 yet: that level is
-//! accepted where the processor has it and runs the AVX2 ones. Other processors run the plain code.
+//! Every kernel exists as plain Rust and for each level, equal bit for bit. A level takes the kernel of the level below
+//! where its own instructions would gain nothing.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
 
 use crate::error::ParameterError;
 use std::sync::OnceLock;
@@ -12,23 +14,45 @@ use std::sync::OnceLock;
 /// Environment variable that forces a level.
 const VARIABLE: &str = "SCUMBLE_SIMD";
 
-/// Proof that the processor has AVX2: only detection makes one, so that kernels may rely on it.
+/// Proof that the processor has what a level needs: only detection makes one, so that kernels may rely on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Avx2(());
+pub(crate) struct Found(());
 
 /// What the kernels run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Scalar,
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Found),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Found),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Found),
 }
 
 impl Level {
     /// Every level that this processor has, plain first.
-    #[cfg(test)]
-    pub(crate) fn all() -> Vec<Self> {
-        [Some(Self::Scalar), avx2()].into_iter().flatten().collect()
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        use Level::*;
+        #[cfg(target_arch = "x86_64")]
+        let more = [has_avx2().then_some(Avx2(Found(()))), has_avx512().then_some(Avx512(Found(())))];
+        #[cfg(target_arch = "aarch64")]
+        let more = [Some(Neon(Found(())))]; // every such processor has it
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let more = [];
+        [Some(Scalar)].into_iter().chain(more).flatten()
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_) => "neon",
+        }
     }
 }
 
@@ -41,8 +65,7 @@ pub(crate) fn level() -> Level {
 /// Refuses a `SCUMBLE_SIMD` that is unknown or that this processor lacks; else the name of the level that runs.
 pub fn check() -> Result<&'static str, ParameterError> {
     match chosen() {
-        Ok(Level::Scalar) => Ok("scalar"),
-        Ok(Level::Avx2(_)) => Ok("avx2"),
+        Ok(level) => Ok(level.name()),
         Err(message) => Err(ParameterError::invalid(message.clone())),
     }
 }
@@ -53,41 +76,33 @@ fn chosen() -> &'static Result<Level, String> {
 }
 
 fn choose(asked: Option<&str>) -> Result<Level, String> {
-    let lacking = |name: &str| format!("{VARIABLE}={name}, but this processor has no {name}");
+    let lacking = |name: &str, what: &str| format!("{VARIABLE}={name}, but this processor has no {name}{what}");
     match asked {
-        None | Some("") => Ok(avx2().unwrap_or(Level::Scalar)),
-        Some("scalar") => Ok(Level::Scalar),
-        Some("avx2") => avx2().ok_or_else(|| lacking("avx2")),
-        Some("avx512") if has_avx512() => avx2().ok_or_else(|| lacking("avx2")),
-        Some("avx512") => Err(lacking("avx512")),
-        Some(_) => Err(format!("{VARIABLE} must be scalar, avx2 or avx512")),
+        None | Some("") => Ok(Level::all().last().unwrap_or(Level::Scalar)),
+        Some(name) => Level::all().find(|level| level.name() == name).ok_or_else(|| match name {
+            "avx2" | "neon" => lacking(name, ""),
+            "avx512" => lacking(name, " (F, BW, VL, DQ, VBMI and VNNI: Ice Lake, Zen 4 and later)"),
+            _ => format!("{VARIABLE} must be scalar, avx2, avx512 or neon"),
+        }),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-fn avx2() -> Option<Level> {
-    std::arch::is_x86_feature_detected!("avx2").then_some(Level::Avx2(Avx2(())))
+fn has_avx2() -> bool {
+    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
 }
 
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {
-    std::arch::is_x86_feature_detected!("avx512f")
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn avx2() -> Option<Level> {
-    None
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn has_avx512() -> bool {
-    false
+    use std::arch::is_x86_feature_detected as has;
+    let ordinary = has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq");
+    has_avx2() && ordinary && has!("avx512vbmi") && has!("avx512vnni")
 }
 
 /// Values side by side in a block: rows that the projection and the samplers take at a time.
 pub(crate) const LANES: usize = 32;
 
-/// Defines a kernel that runs at a level: the function of that name in the module `scalar` or `avx2` beside it.
+/// Defines a kernel that runs at a level: the function of that name in the module of that name beside it.
 macro_rules! kernel {
     ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)?) => {
         $(#[$doc])*
@@ -97,10 +112,13 @@ macro_rules! kernel {
             match level {
                 $crate::simd::Level::Scalar => scalar::$name($($arg),*),
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: the level proves that the processor has AVX2, and with it POPCNT.
+                // SAFETY: the level proves that the processor has AVX2 and POPCNT.
                 $crate::simd::Level::Avx2(_) => unsafe { avx2::$name($($arg),*) },
-                #[cfg(not(target_arch = "x86_64"))]
-                $crate::simd::Level::Avx2(_) => unreachable!("found on x86-64 only"),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the level proves that the processor has AVX-512 F, BW, VL, DQ, VBMI and VNNI.
+                $crate::simd::Level::Avx512(_) => unsafe { avx512::$name($($arg),*) },
+                #[cfg(target_arch = "aarch64")]
+                $crate::simd::Level::Neon(_) => neon::$name($($arg),*),
             }
         }
     };
@@ -164,11 +182,11 @@ mod tests {
 
     #[test]
     fn levels_are_found_or_refused() {
-        assert_eq!(choose(Some("scalar")), Ok(Level::Scalar));
         assert_eq!(choose(None), choose(Some("")));
-        assert!(choose(Some("neon!")).is_err_and(|message| message.contains("scalar, avx2 or avx512")));
-        for (name, level) in [("avx2", avx2()), ("avx512", avx2().filter(|_| has_avx512()))] {
-            match level {
+        assert_eq!(choose(None).ok(), Level::all().last());
+        assert!(choose(Some("sse9")).is_err_and(|message| message.contains("scalar, avx2, avx512 or neon")));
+        for name in ["scalar", "avx2", "avx512", "neon"] {
+            match Level::all().find(|level| level.name() == name) {
                 Some(level) => assert_eq!(choose(Some(name)), Ok(level)),
                 None => assert!(choose(Some(name)).is_err_and(|message| message.contains("has no"))),
             }

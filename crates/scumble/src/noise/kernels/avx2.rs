@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 
 /// Lists the set bits of a mask as `first + bit`.
 #[cold]
-fn list(mut mask: u32, first: usize, ties: &mut Vec<u32>) {
+pub(super) fn list(mut mask: u32, first: usize, ties: &mut Vec<u32>) {
     while mask != 0 {
         ties.push(first as u32 + mask.trailing_zeros());
         mask &= mask - 1;

@@ -1,14 +1,18 @@
 //! Samplers that work on blocks: prefixes of uniform reals against tables, many at a time.
 //!
 //! A kernel decides all draws that their first bits decide and lists the others, in order, for the caller to extend by
-//! fresh bits: a tie is never drawn again. Each is plain Rust and AVX2, equal bit for bit.
+//! fresh bits: a tie is never drawn again. Each is plain Rust and written for each level, equal bit for bit.
 
-#![allow(unsafe_code)] // only to call and to be AVX2 kernels
+#![allow(unsafe_code)] // only to call and to be vector kernels
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod aes;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod scalar;
 
 pub(crate) use crate::simd::LANES;

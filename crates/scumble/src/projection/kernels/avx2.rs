@@ -199,10 +199,16 @@ pub(super) fn transpose_i32(from: &[i32], stride: usize, rows: usize, columns: u
     }
 }
 
+/// Factors (+-1, +-1) of a pair of cells, by their two minus bits, once for each of `N` lanes.
+pub(super) type Factors<const N: usize> = [[[i8; 2]; N]; 4];
+
+pub(super) const fn factors<const N: usize>() -> Factors<N> {
+    [[[1, 1]; N], [[-1, 1]; N], [[1, -1]; N], [[-1, -1]; N]]
+}
+
 #[target_feature(enable = "avx2")]
 pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], larger: usize, size: usize, out: &mut [i16]) {
-    // Factors (+-1, +-1) of a pair of cells, by their two minus bits; the last is for a cell alone.
-    const FACTORS: [[[i8; 2]; 16]; 4] = [[[1, 1]; 16], [[-1, 1]; 16], [[1, -1]; 16], [[-1, -1]; 16]];
+    const FACTORS: Factors<16> = factors();
     let cells = cells.as_chunks::<LANES>().0;
     let lanes_of = |entry: u32| &cells[(entry >> 1) as usize];
     let mut at = 0;
@@ -278,7 +284,7 @@ group_table!(table_i32, i32, _mm256_add_epi32, _mm256_sub_epi32);
 /// True if every pattern names an entry of its table.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn are_offsets(patterns: &[u16]) -> bool {
+pub(super) fn are_offsets(patterns: &[u16]) -> bool {
     patterns.iter().fold(0, |most, &offset| offset.max(most)) <= ((1 << GROUP) - 1) * ENTRY
 }
 

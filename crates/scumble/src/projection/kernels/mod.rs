@@ -1,12 +1,16 @@
 //! Projection of blocks of rows. In a block the values of one attribute, or of one output, of all rows lie side by side
 //! (`[attribute][lane]`), so that every sum is over contiguous memory and no kernel gathers.
 //!
-//! Each kernel is plain Rust; on x86-64 with AVX2 the same, compiled for it or written for it, equal bit for bit.
+//! Each kernel is plain Rust, and for each level the same, compiled for it or written for it, equal bit for bit.
 
-#![allow(unsafe_code)] // only to call and to be AVX2 kernels
+#![allow(unsafe_code)] // only to call and to be vector kernels
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod scalar;
 
 pub(crate) use crate::simd::LANES;

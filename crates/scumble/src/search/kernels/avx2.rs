@@ -126,7 +126,7 @@ fn half_of_the_lanes<const FROM: usize>(chunks: &[[f32; CHUNK]], body: &[[f32; C
 /// Transposes 8 x 8 floats.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn across(v: &[__m256; 8]) -> [__m256; 8] {
+pub(super) fn across(v: &[__m256; 8]) -> [__m256; 8] {
     let mut pairs = [_mm256_setzero_ps(); 8];
     for i in 0..4 {
         pairs[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);

@@ -1,9 +1,13 @@
-//! Distances and inner products of many rows with many queries. Plain Rust and AVX2, equal bit for bit.
+//! Distances and inner products of many rows with many queries. Plain Rust, and written for each level, equal bit for bit.
 
-#![allow(unsafe_code)] // only to call and to be AVX2 kernels
+#![allow(unsafe_code)] // only to call and to be vector kernels
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod scalar;
 
 use crate::simd::kernel;

@@ -1,0 +1,3 @@
+//! The kernels for NEON: the plain ones, which the compiler vectorises with what every such processor has.
+
+pub(super) use super::scalar::{distances, dots, look_up, plain_distances, split_nibbles};
