@@ -74,6 +74,7 @@ def evaluate(
     repetitions: int = 1,
     depths: Sequence[int] = (1, 10, 50),
     encoding: str | None = None,
+    svm_c: float | None = None,
     without_privacy: bool = True,
     title: str = "scumble evaluation",
     **options: Any,
@@ -82,7 +83,8 @@ def evaluate(
 
     Without `labels`: recall and precision of the true nearest 50 at `depths`, with released and with exact queries.
     With `labels` of (rows, queries): the accuracy of a linear SVM trained on the released `x` and tested on the released
-    `queries`. `options` go to :class:`scumble.Mechanism`. A `delta` given goes to the mechanisms that take one.
+    `queries`; its C is `svm_c`, or chosen for every model by cross-validation on its training rows. `options` go to
+    :class:`scumble.Mechanism`. A `delta` given goes to the mechanisms that take one.
 
     >>> import numpy as np, scumble
     >>> x = np.random.default_rng(0).random((300, 64))
@@ -123,6 +125,7 @@ def evaluate(
                 "depths": list(depths),
                 "without_privacy": without_privacy,
                 "rows_as_they_are": without_privacy and not outcomes,
+                "svm_c": svm_c,
                 "encoding": encoding,
             }
             found = _scumble.evaluate(first, second, codes, json.dumps(m.parameters), json.dumps(request))

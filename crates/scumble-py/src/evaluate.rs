@@ -27,6 +27,7 @@ struct Request {
     depths: Vec<usize>,
     without_privacy: bool,
     rows_as_they_are: bool,
+    svm_c: Option<f64>,
     encoding: Option<String>,
 }
 
@@ -55,6 +56,7 @@ pub fn evaluate<'py>(
         exact_queries: true,
         without_privacy: request.without_privacy,
         rows_as_they_are: request.rows_as_they_are,
+        svm_c: request.svm_c,
     };
     let outcomes = py.detach(|| match &labels {
         Some((train, test)) => {

@@ -80,6 +80,9 @@ pub struct Evaluate {
     /// Repetitions, each with its own projection and noise
     #[arg(long, value_name = "N", default_value_t = 3)]
     repetitions: usize,
+    /// C of the linear model that classifies [default: chosen for every model by cross-validation on its training rows]
+    #[arg(long, value_name = "C", requires = "labels")]
+    svm_c: Option<f64>,
     /// Consent to mechanisms that are NOT differentially private (idp-...)
     #[arg(long)]
     i_understand_this_is_not_dp: bool,
@@ -105,6 +108,7 @@ impl Evaluate {
             exact_queries: true,
             without_privacy: true,
             rows_as_they_are: true,
+            svm_c: self.svm_c,
         };
         let mut outcomes = Outcomes::default();
         let bar = print::progress("evaluating");

@@ -305,6 +305,7 @@ impl Images {
             exact_queries: false,
             without_privacy: part == "DP-RP",
             rows_as_they_are: false,
+            svm_c: None,
         };
         let label = format!("{}, {part}", self.name);
         sweep::retrieval(database, queries, candidates, &settings, &mut |done, total| progress(&label, done, total))
@@ -341,6 +342,7 @@ impl Text {
             exact_queries: false,
             without_privacy: true,
             rows_as_they_are: true,
+            svm_c: None,
         };
         let (train, test) = ((self.train.rows(), &self.train_labels[..]), (self.test.rows(), &self.test_labels[..]));
         let label = format!("{SPAM}, SVM");

@@ -165,10 +165,18 @@ pub fn choose_c(features: &Features, labels: &[u32], grid: &[f64], folds: usize)
     Ok(ChoiceOfC { c, tried })
 }
 
-/// The test accuracy of a model whose C was chosen on the training rows.
-pub fn train_and_test(train: (&Features, &[u32]), test: (&Features, &[u32])) -> Result<f64, ParameterError> {
-    let choice = choose_c(train.0, train.1, &grid_of_c(train.0), 5)?;
-    let options = SvmOptions { c: choice.c, tolerance: 1e-3, ..SvmOptions::default() };
+/// The test accuracy of a model with this C, or one that is chosen on the training rows.
+pub fn train_and_test(
+    train: (&Features, &[u32]),
+    test: (&Features, &[u32]),
+    c: Option<f64>,
+) -> Result<f64, ParameterError> {
+    let c = match c {
+        Some(c) if c > 0.0 && c.is_finite() => c,
+        Some(_) => return Err(ParameterError::invalid("C must be positive")),
+        None => choose_c(train.0, train.1, &grid_of_c(train.0), 5)?.c,
+    };
+    let options = SvmOptions { c, tolerance: 1e-3, ..SvmOptions::default() };
     Ok(LinearSvm::fit(train.0, train.1, &options)?.accuracy(test.0, test.1))
 }
 

@@ -110,6 +110,8 @@ pub struct Settings {
     pub without_privacy: bool,
     /// Also train on the rows as they are, without sketch and noise.
     pub rows_as_they_are: bool,
+    /// C of the linear model; `None` to choose it for every model on its own training rows.
+    pub svm_c: Option<f64>,
 }
 
 /// Why a sweep stopped.
@@ -192,7 +194,7 @@ pub fn classification(
 ) -> Result<Outcomes, SweepError> {
     let measure = |tables: Tables, found: &mut Vec<(String, f64)>| {
         let [rows, asked] = tables.into_features();
-        let accuracy = svm::train_and_test((&rows, train.1), (&asked, test.1))?;
+        let accuracy = svm::train_and_test((&rows, train.1), (&asked, test.1), settings.svm_c)?;
         found.push(("accuracy".into(), accuracy));
         Ok(())
     };
@@ -211,7 +213,7 @@ pub fn classification(
             delta: 0.0,
             repetition: 0,
             metric: "accuracy".into(),
-            value: svm::train_and_test((&rows, train.1), (&asked, test.1))?,
+            value: svm::train_and_test((&rows, train.1), (&asked, test.1), settings.svm_c)?,
         });
     }
     Ok(outcomes)
@@ -428,6 +430,7 @@ mod tests {
             exact_queries: true,
             without_privacy: true,
             rows_as_they_are: true,
+            svm_c: None,
         }
     }
 
