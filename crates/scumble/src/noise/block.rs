@@ -83,7 +83,7 @@ impl BlockFlips {
         if classes[plus_from..].iter().any(|(plus, _)| !plus) {
             return None;
         }
-        let prefixes = Prefixes { words: classes.iter().map(|(_, threshold)| (threshold >> 48) as u16).collect() };
+        let prefixes = Prefixes::new(classes.iter().map(|(_, threshold)| (threshold >> 48) as u16));
         Some(Self { table: table.clone(), rule: Arc::new(rule), cuts, plus_from, prefixes })
     }
 
@@ -142,7 +142,7 @@ impl BlockSymbols {
         let cuts = Cuts::new(bound, |a, b| class(a.into()) == class(b.into()));
         let prefix = |at: usize| {
             let word = |x: i16| (table.borders(class(x.into()))[at] >> (table.bits() - 16)) as u16;
-            Prefixes { words: cuts.members().map(word).collect() }
+            Prefixes::new(cuts.members().map(word))
         };
         let prefixes = (0..table.symbols() - 1).map(prefix).collect();
         Self { table: table.clone(), class: Arc::new(class), cuts, prefixes }

@@ -1,7 +1,7 @@
 //! The kernels for AVX2.
 
-use super::{CLASSES, Cuts, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
-use crate::simd::avx2::{in_order, load, store};
+use super::{Cuts, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
+use crate::simd::avx2::{in_order, load, store, twice};
 use std::arch::x86_64::*;
 
 /// Lists the set bits of a mask as `first + bit`.
@@ -14,30 +14,23 @@ pub(super) fn list(mut mask: u32, first: usize, ties: &mut Vec<u32>) {
 }
 
 /// The classes of the 32 values of an output, as bytes in order.
-struct Classifier {
-    cuts: [__m256i; CLASSES],
-    count: usize,
+struct Classifier<'a> {
+    cuts: &'a [i16],
     reciprocal: Option<[__m256i; 2]>,
     ends: Option<[__m256i; 2]>, // where values may be outside
 }
 
-impl Classifier {
+impl<'a> Classifier<'a> {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new(cuts: &Cuts) -> Self {
-        let count = cuts.cuts.len();
-        assert!(count < CLASSES, "classes fit a register");
-        let mut all = [_mm256_setzero_si256(); CLASSES];
-        for (register, &cut) in all.iter_mut().zip(&cuts.cuts) {
-            *register = _mm256_set1_epi16(cut);
-        }
+    fn new(cuts: &'a Cuts) -> Self {
         let reciprocal =
             cuts.reciprocal.map(|(offset, factor)| [_mm256_set1_epi16(offset), _mm256_set1_epi16(factor as i16)]);
         let ends = match cuts.holds_all {
             true => None,
             false => Some([_mm256_set1_epi16(cuts.ends.0), _mm256_set1_epi16(cuts.ends.1)]),
         };
-        Self { cuts: all, count, reciprocal, ends }
+        Self { cuts: &cuts.cuts, reciprocal, ends }
     }
 
     /// A bit for every value that is outside.
@@ -60,7 +53,8 @@ impl Classifier {
             ),
             None => {
                 let mut classes = (_mm256_setzero_si256(), _mm256_setzero_si256());
-                for &cut in &self.cuts[..self.count] {
+                for &cut in self.cuts {
+                    let cut = _mm256_set1_epi16(cut);
                     classes.0 = _mm256_sub_epi16(classes.0, _mm256_cmpgt_epi16(first, cut));
                     classes.1 = _mm256_sub_epi16(classes.1, _mm256_cmpgt_epi16(second, cut));
                 }
@@ -81,13 +75,9 @@ struct ByteTables {
 impl ByteTables {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new(words: &[u16]) -> Self {
-        let (mut high, mut low) = ([0u8; 32], [0u8; 32]);
-        for (at, &word) in words.iter().enumerate() {
-            let [h, l] = word.to_be_bytes();
-            (high[at], high[at + 16], low[at], low[at + 16]) = (h ^ 0x80, h ^ 0x80, l ^ 0x80, l ^ 0x80);
-        }
-        Self { high: load(&high), low: load(&low) }
+    fn new(prefixes: &Prefixes) -> Self {
+        let [high, low] = prefixes.bytes.each_ref().map(|bytes| twice(bytes));
+        Self { high, low }
     }
 
     /// High and low bytes of each lane's threshold.
@@ -127,7 +117,7 @@ pub(super) fn flip(
     ties: &mut Vec<u32>,
 ) {
     let classifier = Classifier::new(cuts);
-    let table = ByteTables::new(&thresholds.words);
+    let table = ByteTables::new(thresholds);
     let minus_most = _mm256_set1_epi8(plus_from as i8 - 1);
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES));
     let (mut packed, mut taken) = (_mm256_setzero_si256(), 0);
@@ -212,13 +202,13 @@ impl Nodes {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn new(levels: u32, borders: &[Prefixes]) -> Self {
-        let none = ByteTables::new(&[]);
+        let none = ByteTables { high: _mm256_setzero_si256(), low: _mm256_setzero_si256() };
         let mut nodes = Self { one: none, two: [none; 2], four: [none; 4], eight: [none; 8] };
         let rows = [std::slice::from_mut(&mut nodes.one), &mut nodes.two, &mut nodes.four, &mut nodes.eight];
         for (row, level) in rows.into_iter().zip(0..levels) {
             for (at, node) in row.iter_mut().enumerate() {
                 let border = (2 * at + 1) * (1 << (levels - 1 - level)) - 1;
-                *node = ByteTables::new(&borders[border.min(borders.len() - 1)].words);
+                *node = ByteTables::new(&borders[border.min(borders.len() - 1)]);
             }
         }
         nodes

@@ -1,36 +1,29 @@
 //! The kernels for AVX-512: 32 values a register as words of 16 bits, answers as masks, tables of 32 words a register.
 
 use super::avx2::list;
-use super::{CLASSES, Cuts, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
+use super::{Cuts, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
 use crate::simd::avx2;
 use crate::simd::avx512::load;
 use std::arch::x86_64::*;
 
 /// The classes of the 32 values of an output.
-struct Classifier {
-    cuts: [__m512i; CLASSES],
-    count: usize,
+struct Classifier<'a> {
+    cuts: &'a [i16],
     reciprocal: Option<[__m512i; 2]>,
     ends: Option<[__m512i; 2]>, // where values may be outside
 }
 
-impl Classifier {
+impl<'a> Classifier<'a> {
     #[inline]
     #[target_feature(enable = "avx512bw")]
-    fn new(cuts: &Cuts) -> Self {
-        let count = cuts.cuts.len();
-        assert!(count < CLASSES, "classes fit a register");
-        let mut all = [_mm512_setzero_si512(); CLASSES];
-        for (register, &cut) in all.iter_mut().zip(&cuts.cuts) {
-            *register = _mm512_set1_epi16(cut);
-        }
+    fn new(cuts: &'a Cuts) -> Self {
         let reciprocal =
             cuts.reciprocal.map(|(offset, factor)| [_mm512_set1_epi16(offset), _mm512_set1_epi16(factor as i16)]);
         let ends = match cuts.holds_all {
             true => None,
             false => Some([_mm512_set1_epi16(cuts.ends.0), _mm512_set1_epi16(cuts.ends.1)]),
         };
-        Self { cuts: all, count, reciprocal, ends }
+        Self { cuts: &cuts.cuts, reciprocal, ends }
     }
 
     /// A bit for every value that is outside.
@@ -48,8 +41,8 @@ impl Classifier {
             Some([offset, factor]) => _mm512_mulhi_epu16(_mm512_add_epi16(x, offset), factor),
             None => {
                 let mut classes = _mm512_setzero_si512();
-                for &cut in &self.cuts[..self.count] {
-                    classes = plus_one(classes, _mm512_cmpgt_epi16_mask(x, cut));
+                for &cut in self.cuts {
+                    classes = plus_one(classes, _mm512_cmpgt_epi16_mask(x, _mm512_set1_epi16(cut)));
                 }
                 classes
             }
@@ -67,12 +60,9 @@ fn plus_one(v: __m512i, mask: u32) -> __m512i {
 /// Thresholds of 16 classes, two nodes a register.
 #[inline]
 #[target_feature(enable = "avx512bw")]
-fn table(nodes: [&[u16]; 2]) -> __m512i {
-    let mut words = [[0; CLASSES]; 2];
-    for (words, node) in words.iter_mut().zip(nodes) {
-        words[..node.len()].copy_from_slice(node);
-    }
-    load(words.as_flattened())
+fn table([first, second]: [&Prefixes; 2]) -> __m512i {
+    let [first, second] = [first, second].map(|node| avx2::load(&node.words));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second)
 }
 
 /// The random words of an output, from its 32 high and 32 low bytes.
@@ -104,7 +94,7 @@ pub(super) fn flip(
     ties: &mut Vec<u32>,
 ) {
     let classifier = Classifier::new(cuts);
-    let (table, order) = (table([&thresholds.words, &[]]), load(&ORDER));
+    let (table, order) = (table([thresholds; 2]), load(&ORDER));
     let minus_most = _mm512_set1_epi16(plus_from as i16 - 1);
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES));
     let (mut packed, mut taken) = (_mm256_setzero_si256(), 0);
@@ -187,7 +177,7 @@ impl Nodes {
         let pair = |level: u32, pair: usize| {
             let words = |at: usize| {
                 let border = (2 * at + 1) * (1 << levels >> 1 >> level) - 1;
-                &borders[border.min(borders.len() - 1)].words[..]
+                &borders[border.min(borders.len() - 1)]
             };
             if level < levels { table([words(2 * pair), words(2 * pair + 1)]) } else { _mm512_setzero_si512() }
         };
