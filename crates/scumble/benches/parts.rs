@@ -42,6 +42,27 @@ fn release<const ROW_BY_ROW: bool>(bencher: Bencher, mechanism: &str) {
     });
 }
 
+/// 600 of 250,000 attributes to 1024 bits.
+#[divan::bench]
+fn release_sparse(bencher: Bencher) {
+    let (dim, each, n) = (250_000, 600, 1024);
+    let range = Range::new(0.0, 1.0).unwrap();
+    let id = MechanismId::DpSignoporpCeil;
+    let parameters = Parameters::new(id, dim, 1024, 1.0, 1.0, range, Seed([1; 32]));
+    let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap();
+    let offsets: Vec<usize> = (0..=n).map(|i| i * each).collect();
+    // One attribute in every stretch of 416, at a place that looks random.
+    let place = |i: usize| i % each * 416 + (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 416;
+    let index: Vec<u32> = (0..n * each).map(|i| place(i) as u32).collect();
+    let values: Vec<f32> = (0..n * each).map(|i| (i % 97) as f32 / 97.0).collect();
+    let rows = Rows::sparse(&offsets, &index, Scalars::F32(&values), dim);
+    let mut out = Vec::new();
+    bencher.counter(ItemsCount::new(n)).bench_local(|| {
+        releaser.release(rows, 0, |_| Vec::new(), &mut out).unwrap();
+        black_box(&out);
+    });
+}
+
 #[divan::bench(args = ["oporp", "rademacher", "very-sparse:3", "uniform", "gaussian"])]
 fn project(bencher: Bencher, kind: &str) {
     let kind: ProjectionKind = kind.parse().unwrap();

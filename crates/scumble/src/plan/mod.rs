@@ -82,12 +82,15 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
 /// The recall that a choice is judged by: between private rows, for records with exact queries (two private records tell
 /// next to nothing of each other); as measured where there was a sample.
 pub fn score(choice: &Choice) -> f64 {
-    let record = choice.mechanism.parameters().unit == Unit::Record;
     let (private, exact_query) = match &choice.measured {
         Some(measured) => (measured.recall.private, measured.recall.exact_query),
         None => (choice.forecast.recall.private, choice.forecast.recall.exact_query),
     };
-    if record { exact_query } else { private }
+    if ranks_by_exact_query(&choice.mechanism) { exact_query } else { private }
+}
+
+fn ranks_by_exact_query(mechanism: &Mechanism) -> bool {
+    mechanism.parameters().unit == Unit::Record
 }
 
 /// Cuts, lattices, symbol values, clips and coarse codes are as good as the guess that they are taken from; a bit and

@@ -1,6 +1,6 @@
 //! Recall on rows that the operator offers: released and searched as they would be.
 
-use super::{Choice, PlanError, ROWS, TOP, score};
+use super::{Choice, PlanError, ROWS, TOP, ranks_by_exact_query, score};
 use crate::error::ParameterError;
 use crate::evaluate::Features;
 use crate::evaluate::retrieval::{precision_recall, rankings, true_neighbours};
@@ -73,12 +73,13 @@ pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Ch
         kinds.push(kind);
         kinds.iter().filter(|&&other| other == kind).count() <= OF_A_KIND
     });
-    for round in &ROUNDS {
+    for (number, round) in ROUNDS.iter().enumerate() {
         let trial = Trial::new(sample, round)?;
+        let last = number + 1 == ROUNDS.len();
         // A small sample has fewer queries: they are asked more often.
         let draws = (round.draws * round.queries).div_ceil(trial.queries.len()).min(MOST_DRAWS);
         choices.par_iter_mut().try_for_each(|choice| {
-            trial.run(&choice.mechanism, choice.encoding, draws).map(|m| choice.measured = Some(m))
+            trial.run(&choice.mechanism, choice.encoding, draws, last).map(|m| choice.measured = Some(m))
         })?;
         choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
         choices.truncate(round.keep);
@@ -104,7 +105,9 @@ impl<'a> Trial<'a> {
         Ok(Self { rows, queries, truth, top })
     }
 
-    fn run(&self, mechanism: &Mechanism, encoding: Encoding, draws: usize) -> Result<Measured, PlanError> {
+    /// Measures both recalls if this is the last round, else only the one that choices are ranked by.
+    fn run(&self, mechanism: &Mechanism, encoding: Encoding, draws: usize, last: bool) -> Result<Measured, PlanError> {
+        let by_exact = ranks_by_exact_query(mechanism);
         let (mut private, mut exact_query) = (0.0, 0.0);
         for draw in 0..draws as u8 {
             // The same sample gives the same plan: nothing of a trial is released, so its noise needs no secret.
@@ -112,14 +115,17 @@ impl<'a> Trial<'a> {
                 let releaser = Releaser::new(mechanism.clone(), Some(encoding))?.keyed(NoiseKey::from_bytes([key; 32]));
                 Release::from_rows(&releaser, rows).map_err(fault)
             };
-            let (database, queries) = (release(2 * draw, self.rows)?, release(2 * draw + 1, self.queries)?);
-            let exact = ExactQueries::project(mechanism, self.queries)?;
-            let recall = |queries| -> Result<f64, PlanError> {
+            let database = release(2 * draw, self.rows)?;
+            let recall = |queries: Queries<'_>| -> Result<f64, PlanError> {
                 let found = search(&database, queries, self.top, None)?;
                 Ok(precision_recall(&rankings(found), &self.truth, &[self.top])[0].recall)
             };
-            private += recall(Queries::Released(&queries))? / draws as f64;
-            exact_query += recall(Queries::Exact(&exact))? / draws as f64;
+            if last || !by_exact {
+                private += recall(Queries::Released(&release(2 * draw + 1, self.queries)?))? / draws as f64;
+            }
+            if last || by_exact {
+                exact_query += recall(Queries::Exact(&ExactQueries::project(mechanism, self.queries)?))? / draws as f64;
+            }
         }
         let recall = MeasuredRecall { private, exact_query };
         Ok(Measured { rows: self.rows.len(), queries: self.queries.len(), top: self.top, recall })
