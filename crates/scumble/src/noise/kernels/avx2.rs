@@ -76,7 +76,7 @@ impl ByteTables {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn new(prefixes: &Prefixes) -> Self {
-        let [high, low] = prefixes.bytes.each_ref().map(|bytes| twice(bytes));
+        let [high, low] = prefixes.bytes.each_ref().map(|bytes| biased(twice(bytes)));
         Self { high, low }
     }
 
@@ -102,8 +102,14 @@ fn compare(draw: (__m256i, __m256i), threshold: (__m256i, __m256i)) -> (__m256i,
 #[inline]
 #[target_feature(enable = "avx2")]
 fn random_bytes(random: &[u8]) -> (__m256i, __m256i) {
-    let bias = _mm256_set1_epi8(i8::MIN);
-    (_mm256_xor_si256(load(random), bias), _mm256_xor_si256(load(&random[LANES..]), bias))
+    (biased(load(random)), biased(load(&random[LANES..])))
+}
+
+/// Bytes as signed comparisons need them.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn biased(bytes: __m256i) -> __m256i {
+    _mm256_xor_si256(bytes, _mm256_set1_epi8(i8::MIN))
 }
 
 #[target_feature(enable = "avx2")]

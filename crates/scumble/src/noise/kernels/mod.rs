@@ -171,8 +171,9 @@ impl Cuts {
 pub(crate) struct Prefixes {
     /// By class; 0 where there is none.
     words: [u16; CLASSES],
-    /// High and low bytes of the words with their first bit turned, as signed comparisons need them.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    /// High and low bytes of the words.
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
+    // only vector kernels ask
     bytes: [[u8; CLASSES]; 2],
 }
 
@@ -180,7 +181,7 @@ impl Prefixes {
     pub(super) fn new(prefixes: impl Iterator<Item = u16>) -> Self {
         let mut words = [0; CLASSES];
         words.iter_mut().zip(prefixes).for_each(|(word, prefix)| *word = prefix);
-        Self { words, bytes: [0, 1].map(|at| words.map(|word| word.to_be_bytes()[at] ^ 0x80)) }
+        Self { words, bytes: [0, 1].map(|at| words.map(|word| word.to_be_bytes()[at])) }
     }
 }
 

@@ -74,14 +74,16 @@ macro_rules! oporp {
             let mut at = 0;
             for (j, lanes) in out.chunks_exact_mut(LANES).enumerate() {
                 let end = at + size + usize::from(j < larger);
-                let mut sums = [0; LANES];
+                let (mut sums, mut lack) = ([0; LANES], 0);
                 for &entry in &entries[at..end] {
-                    let minus = -((entry & 1) as $sum); // all ones for minus: (x ^ -1) + 1 = -x
+                    // All ones for minus: x ^ -1 = -x - 1, and the ones are made up for at the end.
+                    let minus = -((entry & 1) as $sum);
+                    lack = <$sum>::wrapping_sub(lack, minus);
                     for (sum, &cell) in sums.iter_mut().zip(&cells[(entry >> 1) as usize]) {
-                        *sum = <$sum>::wrapping_add(*sum, (<$sum>::from(cell) ^ minus).wrapping_sub(minus));
+                        *sum = <$sum>::wrapping_add(*sum, <$sum>::from(cell) ^ minus);
                     }
                 }
-                lanes.copy_from_slice(&sums);
+                lanes.iter_mut().zip(sums).for_each(|(lane, sum)| *lane = sum.wrapping_add(lack));
                 at = end;
             }
         }
