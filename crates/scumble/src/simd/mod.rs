@@ -7,6 +7,8 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 
 use crate::error::ParameterError;
 use std::sync::OnceLock;
@@ -118,7 +120,9 @@ macro_rules! kernel {
                 // SAFETY: the level proves that the processor has AVX-512 F, BW, VL, DQ, VBMI and VNNI.
                 $crate::simd::Level::Avx512(_) => unsafe { avx512::$name($($arg),*) },
                 #[cfg(target_arch = "aarch64")]
-                $crate::simd::Level::Neon(_) => neon::$name($($arg),*),
+                #[allow(unused_unsafe)] // the plain kernels among them need nothing
+                // SAFETY: every such processor has NEON.
+                $crate::simd::Level::Neon(_) => unsafe { neon::$name($($arg),*) },
             }
         }
     };

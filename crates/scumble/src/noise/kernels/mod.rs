@@ -90,11 +90,13 @@ pub(crate) struct Cuts {
     /// The least and the greatest value with a class.
     ends: (i16, i16),
     /// True if no value that may occur is outside.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // the plain kernels look at every value
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
+    // only vector kernels ask
     holds_all: bool,
     /// The class of every value between the ends, in order.
     classes: Vec<u8>,
     /// `class(x) = (x + offset) * factor >> 16` in 16 unsigned bits, where that holds for every single value.
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
     reciprocal: Option<(i16, u16)>,
 }
 
