@@ -94,6 +94,8 @@ pub(super) fn flip(
     bits: &mut [u8],
     ties: &mut Vec<u32>,
 ) {
+    assert!(random.len() >= 2 * x.len(), "a draw for every value");
+    assert!(bits.len() >= x.len().div_ceil(8 * LANES) * LANES, "a byte for eight outputs");
     let tables = byte_tables(&thresholds.words).map(|table| load(&table));
     let (none, plus_from) = (vdupq_n_u8(0), vdupq_n_u8(plus_from as u8));
     let bytes = x.chunks(8 * LANES).zip(random.chunks(16 * LANES)).zip(bits.chunks_exact_mut(LANES));
@@ -127,6 +129,7 @@ pub(super) fn symbols(
     ties: &mut Vec<u32>,
 ) {
     assert!((1..16).contains(&borders.len()), "2 to 16 symbols");
+    assert!(random.len() >= 2 * x.len() && out.len() >= x.len(), "a draw and room for every value");
     // So many halvings leave no border. As constants their look-ups stay in registers.
     match usize::BITS - borders.len().leading_zeros() {
         1 => symbols_by::<1>(x, cuts, borders, random, out, ties),

@@ -21,7 +21,7 @@ macro_rules! transpositions {
             for r in (0..LANES).step_by(SIDE) {
                 // Cut to one length: a column is then checked once for all rows.
                 let rows: [_; SIDE] = std::array::from_fn(|i| &from[(r + i) * stride..][..whole]);
-                let squares = to.as_chunks_mut::<LANES>().0.as_chunks_mut::<SIDE>().0;
+                let squares = to[..whole * LANES].as_chunks_mut::<LANES>().0.as_chunks_mut::<SIDE>().0;
                 for (c, lanes) in (0..whole).step_by(SIDE).zip(squares) {
                     let v = $square(|i| load(&rows[i][c..]));
                     lanes.iter_mut().zip(v).for_each(|(lanes, v)| store(&mut lanes[r..], v));

@@ -12,11 +12,11 @@ const PART: usize = 31;
 #[target_feature(enable = "neon")]
 pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
     let whole = width / 16 * 16;
-    for (r, rows) in (0..ROWS).step_by(16).zip(rows.chunks_exact(16 * width)) {
+    for (r, rows) in (0..ROWS).step_by(16).zip(rows[..ROWS * width].chunks_exact(16 * width)) {
         // Cut to one length: a column is then checked once for all rows.
         let rows: [_; 16] = std::array::from_fn(|i| &rows[i * width..][..whole]);
-        let low = low.as_chunks_mut::<ROWS>().0.as_chunks_mut::<16>().0;
-        let high = high.as_chunks_mut::<ROWS>().0.as_chunks_mut::<16>().0;
+        let low = low[..whole * ROWS].as_chunks_mut::<ROWS>().0.as_chunks_mut::<16>().0;
+        let high = high[..whole * ROWS].as_chunks_mut::<ROWS>().0.as_chunks_mut::<16>().0;
         for (c, (low, high)) in (0..whole).step_by(16).zip(low.iter_mut().zip(high)) {
             let v = transposed_bytes(|i| load(&rows[i][c..]));
             for (v, (low, high)) in v.into_iter().zip(low.iter_mut().zip(high)) {
