@@ -312,6 +312,28 @@ mod tests {
         }
     }
 
+    /// Distances and masks themselves: the selection would forgive a mask with a row too many.
+    #[test]
+    fn distances_and_masks_are_equal_at_every_level() {
+        let byte = |i: usize| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 45) as u8;
+        for width in 1..=300 {
+            let rows: Vec<u8> = (0..ROWS * width).map(byte).collect();
+            let [a, b] =
+                [7, 13].map(|start| kernels::nibble_tables(&(0..width).map(|i| byte(i + start)).collect::<Vec<_>>()));
+            let limits = [4 * width as u16, 4 * width as u16 + 2];
+            let all: Vec<_> = Level::all()
+                .map(|level| {
+                    let (mut low, mut high) = (vec![0; rows.len()], vec![0; rows.len()]);
+                    let (mut out, mut masks) = ([[0; ROWS]; 2], [0; 2]);
+                    kernels::split_nibbles(level, &rows, width, &mut low, &mut high);
+                    kernels::distances(level, &low, &high, [&a, &b], limits, &mut out, &mut masks);
+                    (low, high, out, masks)
+                })
+                .collect();
+            assert!(all.iter().all(|this| *this == all[0]), "{width}");
+        }
+    }
+
     /// The vector kernel adds in the plain order: not one bit differs, for any length.
     #[test]
     fn inner_products_are_equal_bit_for_bit() {

@@ -4,6 +4,7 @@
 //! fresh bits: a tie is never drawn again. Each is plain Rust and written for each level, equal bit for bit.
 
 #![allow(unsafe_code)] // only to call and to be vector kernels
+#![cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))] // plain kernels need less
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod aes;
@@ -90,13 +91,10 @@ pub(crate) struct Cuts {
     /// The least and the greatest value with a class.
     ends: (i16, i16),
     /// True if no value that may occur is outside.
-    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
-    // only vector kernels ask
     holds_all: bool,
     /// The class of every value between the ends, in order.
     classes: Vec<u8>,
     /// `class(x) = (x + offset) * factor >> 16` in 16 unsigned bits, where that holds for every single value.
-    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
     reciprocal: Option<(i16, u16)>,
 }
 
@@ -174,8 +172,6 @@ pub(crate) struct Prefixes {
     /// By class; 0 where there is none.
     words: [u16; CLASSES],
     /// High and low bytes of the words.
-    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
-    // only vector kernels ask
     bytes: [[u8; CLASSES]; 2],
 }
 

@@ -58,15 +58,6 @@ fn outside(cuts: &Cuts, x: [int16x8_t; 2]) -> uint8x16_t {
     narrowed(x.map(|x| vorrq_u16(vcltq_s16(x, lo), vcgtq_s16(x, hi))))
 }
 
-/// High and low bytes of 16-bit thresholds by class.
-fn byte_tables(words: &[u16]) -> [[u8; CLASSES]; 2] {
-    let mut tables = [[0; CLASSES]; 2];
-    for (at, word) in words.iter().enumerate() {
-        [tables[0][at], tables[1][at]] = word.to_be_bytes();
-    }
-    tables
-}
-
 /// Where the draw has reached the threshold, and where it agrees with it. Both as high and low bytes.
 #[inline]
 #[target_feature(enable = "neon")]
@@ -96,7 +87,7 @@ pub(super) fn flip(
 ) {
     assert!(random.len() >= 2 * x.len(), "a draw for every value");
     assert!(bits.len() >= x.len().div_ceil(8 * LANES) * LANES, "a byte for eight outputs");
-    let tables = byte_tables(&thresholds.words).map(|table| load(&table));
+    let tables = thresholds.bytes.map(|table| load(&table));
     let (none, plus_from) = (vdupq_n_u8(0), vdupq_n_u8(plus_from as u8));
     let bytes = x.chunks(8 * LANES).zip(random.chunks(16 * LANES)).zip(bits.chunks_exact_mut(LANES));
     for (byte, ((x, random), bits)) in bytes.enumerate() {
@@ -180,7 +171,7 @@ fn nodes(halvings: usize, borders: &[Prefixes]) -> [Nodes; 2] {
     for halving in 0..halvings {
         for at in 0..1 << halving {
             let border = ((2 * at + 1) << (halvings - 1 - halving)) - 1;
-            let tables = byte_tables(&borders[border.min(borders.len() - 1)].words);
+            let tables = borders[border.min(borders.len() - 1)].bytes;
             nodes.iter_mut().zip(tables).for_each(|(nodes, table)| nodes[(1 << halving) - 1 + at] = table);
         }
     }
