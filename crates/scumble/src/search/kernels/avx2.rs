@@ -21,12 +21,7 @@ pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mu
             }
         }
     }
-    for (r, row) in rows.chunks_exact(width).enumerate().take(ROWS) {
-        for (j, byte) in row.iter().enumerate().skip(whole) {
-            low[j * ROWS + r] = byte & 15;
-            high[j * ROWS + r] = byte >> 4;
-        }
-    }
+    scalar::split_nibbles_from(whole, rows, width, low, high);
 }
 
 #[target_feature(enable = "avx2")]

@@ -2,7 +2,7 @@
 //! processor has.
 
 pub(super) use super::scalar::{dots, look_up};
-use super::{NibbleTables, ROWS};
+use super::{NibbleTables, ROWS, scalar};
 use crate::simd::neon::{load, store, transposed_bytes};
 use std::arch::aarch64::*;
 
@@ -25,12 +25,7 @@ pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mu
             }
         }
     }
-    for (r, row) in rows.chunks_exact(width).enumerate().take(ROWS) {
-        for (j, byte) in row.iter().enumerate().skip(whole) {
-            low[j * ROWS + r] = byte & 15;
-            high[j * ROWS + r] = byte >> 4;
-        }
-    }
+    scalar::split_nibbles_from(whole, rows, width, low, high);
 }
 
 #[target_feature(enable = "neon")]

@@ -3,8 +3,13 @@
 use super::{CHUNK, NibbleTables, ROWS, TILE};
 
 pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
+    split_nibbles_from(0, rows, width, low, high);
+}
+
+/// The same from a byte of the rows on.
+pub(super) fn split_nibbles_from(first: usize, rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
     for (r, row) in rows.chunks_exact(width).enumerate().take(ROWS) {
-        for (j, byte) in row.iter().enumerate() {
+        for (j, byte) in row.iter().enumerate().skip(first) {
             low[j * ROWS + r] = byte & 15;
             high[j * ROWS + r] = byte >> 4;
         }
