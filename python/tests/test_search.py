@@ -128,6 +128,8 @@ def test_evaluate(rng, tmp_path):
     assert e.mean("accuracy", mechanism="dp-oporp-staircase", epsilon=10.0) > 0.5
     with pytest.raises(scumble.DataError, match="labels"):
         scumble.evaluate(x[:400], x[400:], labels=(classes, classes), **options)
+    with pytest.raises(scumble.ParameterError, match="C must be positive"):
+        scumble.evaluate(x[:400], x[400:], labels=(classes[:400], classes[400:]), svm_c=0.0, **options)
     with pytest.raises(scumble.ParameterError):
         scumble.evaluate(x[:400], x[400:], **(options | {"epsilons": []}))
 

@@ -513,6 +513,14 @@ mod tests {
         let choice = choose_c(&train, &labels, &[1e-3, 1e-2, 1e-1, 1.0, 10.0], 5).unwrap();
         assert!(choice.c < 1.0, "{choice:?}");
         assert!(choose_c(&train, &labels, &[], 5).is_err());
+        let both = (&train, &labels[..]);
+        let one = LinearSvm::fit(&train, &labels, &SvmOptions { tolerance: 1e-3, ..SvmOptions::default() }).unwrap();
+        assert_eq!(train_and_test(both, both, Some(1.0)).unwrap(), one.accuracy(&train, &labels));
+        assert!(
+            train_and_test(both, both, None).unwrap() < one.accuracy(&train, &labels),
+            "the noise is learnt by heart"
+        );
+        assert!(train_and_test(both, both, Some(0.0)).is_err());
         assert!(choose_c(&train, &labels[1..], &[1.0], 5).is_err());
         assert!(LinearSvm::fit(&train, &vec![3; train.len()], &SvmOptions::default()).is_err());
     }
