@@ -1,10 +1,10 @@
 //! One function a decoder: bytes in, a word about the outcome out. Never a panic, a hang or more than 1 GiB.
 //!
-//! `crates/scumble/tests/it/fuzz.rs` runs them; another driver (libFuzzer, AFL) can take the same functions.
+//! `crates/scumble/tests/it/file/fuzz.rs` runs them; another driver (libFuzzer, AFL) can take the same functions.
 
-use scumble::io::{self, ReadError, ReadOptions};
-use scumble::privacy::{Ledger, Statement};
-use scumble::release::{Certificate, PublicKey, SigningKey};
+use scumble::certificate::{Certificate, PublicKey, SigningKey};
+use scumble::files::{self, ReadError, ReadOptions};
+use scumble::ledger::{Ledger, Statement};
 use std::path::Path;
 
 /// A decoder under test. The folder is empty scratch space for files that need a name.
@@ -39,7 +39,7 @@ fn table(bytes: &[u8], folder: &Path, name: &str) -> String {
     let path = folder.join(name);
     let options = ReadOptions { dim: None, ..ReadOptions::default() };
     let read = || -> Result<u64, ReadError> {
-        let mut source = io::open(&path, &options)?;
+        let mut source = files::open(&path, &options)?;
         let mut rows = 0;
         while let Some(batch) = source.next_batch(1000)? {
             assert!(!batch.rows().is_empty() && batch.rows().dim() == source.dim());
@@ -49,15 +49,15 @@ fn table(bytes: &[u8], folder: &Path, name: &str) -> String {
         Ok(rows)
     };
     let rows = outcome(read());
-    rows + &outcome(io::read_labels(&path).map(|labels| labels.len() as u64))
+    rows + &outcome(files::read_labels(&path).map(|labels| labels.len() as u64))
 }
 
 /// A release with the certificate inside.
 fn release(folder: &Path, name: &str) -> String {
     let path = folder.join(name);
-    let certificate = outcome(io::read_certificate(&path).map(|text| text.len() as u64));
-    let seal = io::check_seal(&path).map_or_else(|_| "unreadable".into(), |seal| format!("{seal:?}"));
-    certificate + &outcome(io::read_release(&path).map(|file| file.rows)) + &seal
+    let certificate = outcome(files::read_certificate(&path).map(|text| text.len() as u64));
+    let seal = files::check_seal(&path).map_or_else(|_| "unreadable".into(), |seal| format!("{seal:?}"));
+    certificate + &outcome(files::read_release(&path).map(|file| file.rows)) + &seal
 }
 
 /// The ids beside a release; the release itself is sound.
@@ -66,7 +66,7 @@ fn npy_release(bytes: &[u8], folder: &Path) -> String {
     write(SKETCHES, folder, "y.npy");
     write(b"{}", folder, "y.npy.certificate.json");
     write(bytes, folder, "y.npy.ids.npy");
-    outcome(io::read_release(&folder.join("y.npy")).map(|file| file.rows))
+    outcome(files::read_release(&folder.join("y.npy")).map(|file| file.rows))
 }
 
 /// A certificate as it is, and one whose forger has mended the digest.

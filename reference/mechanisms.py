@@ -1,7 +1,7 @@
 """Every mechanism of MECHANISMS.md section 4, slowly: public parameters and a row in, the exact law of the output.
 
     pip install numpy mpmath
-    python reference/mechanisms.py [FILE]    # writes crates/scumble/tests/vectors/v1/mechanisms.json (seconds)
+    python reference/mechanisms.py [FILE]    # writes crates/scumble-core/tests/vectors/v1/mechanisms.json (seconds)
 
 Written from MECHANISMS.md, the paper ([LL23], algorithms and equations by number) and docs/, not from the Rust code.
 Numbers are ideal: what runs is rounded toward more noise, and tests/it/reference.rs states by how much it may differ.
@@ -22,7 +22,7 @@ import laws
 import record
 from projection import matrix
 
-VECTORS = Path(__file__).parent.parent / "crates/scumble/tests/vectors/v1/mechanisms.json"
+VECTORS = Path(__file__).parent.parent / "crates/scumble-core/tests/vectors/v1/mechanisms.json"
 SEED = bytes((89 * i + 7) % 256 for i in range(32))
 FRACTION_BITS = {"gaussian": 16, "uniform": 7}
 

@@ -1,7 +1,7 @@
 """Coefficients of the integer normal quantile of docs/projection-format.md, section 3.4.
 
     pip install mpmath
-    python reference/normal_quantile.py      # checks the bound, rewrites crates/scumble/src/projection/normal_table.rs
+    python reference/normal_quantile.py      # checks the bound, rewrites crates/scumble-core/src/projection/normal_table.rs
 
 A 63-bit uniform becomes t = 2u + 1, an odd number below 2^64, and z >= 0 solves P(|Z| > z) = t / 2^64.
 t lies in segment (L, s): L leading zeros, then the 3 bits s below the leading one. The 32 bits below those are y.
@@ -15,7 +15,7 @@ from mpmath import cos, erfc, erfinv, exp, mp, mpf, nint, pi, sqrt
 
 mp.dps = 50
 OCTAVES, PARTS, DEGREE, FRACTION_BITS = 64, 8, 3, 27
-RUST = Path(__file__).parent.parent / "crates/scumble/src/projection/normal_table.rs"
+RUST = Path(__file__).parent.parent / "crates/scumble-core/src/projection/normal_table.rs"
 
 
 def quantile(tail):

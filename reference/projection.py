@@ -1,7 +1,7 @@
 """Plain transcription of docs/projection-format.md (version 1), without the Rust code.
 
     pip install numpy mpmath
-    python reference/projection.py           # writes crates/scumble/tests/vectors/v1/projection.json (half a minute)
+    python reference/projection.py           # writes crates/scumble-core/tests/vectors/v1/projection.json (half a minute)
 
 Every function names the section of the document that it follows.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 import normal_quantile
 
-VECTORS = Path(__file__).parent.parent / "crates/scumble/tests/vectors/v1/projection.json"
+VECTORS = Path(__file__).parent.parent / "crates/scumble-core/tests/vectors/v1/projection.json"
 M32, M64 = 2**32 - 1, 2**64 - 1
 
 

@@ -1,8 +1,8 @@
 //! How a run ends: 0 done, 1 refused, 2 error, and one line on standard error.
 
 use scumble::error::ParameterError;
-use scumble::io::{ReadError, WriteError};
-use scumble::privacy::LedgerError;
+use scumble::files::{ReadError, WriteError};
+use scumble::ledger::LedgerError;
 use std::process::ExitCode;
 
 /// The exit status.
@@ -71,8 +71,8 @@ impl From<WriteError> for Failure {
     }
 }
 
-impl From<scumble::noise::NoEntropy> for Failure {
-    fn from(error: scumble::noise::NoEntropy) -> Self {
+impl From<scumble::entropy::NoEntropy> for Failure {
+    fn from(error: scumble::entropy::NoEntropy) -> Self {
         Self::error(error.to_string())
     }
 }

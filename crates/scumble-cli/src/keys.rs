@@ -2,8 +2,8 @@
 
 use crate::exit::Failure;
 use crate::print::warn;
+use scumble::certificate::{PublicKey, SigningKey};
 use scumble::noise::NoiseKey;
-use scumble::release::{PublicKey, SigningKey};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;

@@ -2,9 +2,11 @@
 
 use crate::exit::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
-use scumble::io::{Batch, Column, IdCheck, ReleaseWriter, ReleasedBlock, Source};
-use scumble::privacy::{Ledger, Reservation};
-use scumble::release::{Certificate, Fingerprint, ReleaseError, Releaser, SigningKey, Worker};
+use scumble::certificate::{Certificate, SigningKey};
+use scumble::columns::Column;
+use scumble::files::{Batch, IdCheck, ReleaseWriter, ReleasedBlock, Source};
+use scumble::ledger::{Ledger, Reservation};
+use scumble::release::{Fingerprint, ReleaseError, Releaser, Worker};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -65,7 +67,7 @@ pub fn release(
         }
     };
     let hashes = writer.hashes();
-    let mut certificate = releaser.certificate(hashes.rows, hashes.into());
+    let mut certificate = Certificate::of(&releaser, hashes.rows, hashes.into());
     if let Some(key) = sign {
         certificate = certificate.signed(key);
     }

@@ -1,8 +1,10 @@
 //! Opening a release for use: its certificate must hold together and its data must be what the certificate says.
 
 use crate::exit::Failure;
-use scumble::io::{ContentHashes, ReleasedFile, read_release};
-use scumble::release::{Content, Release};
+use scumble::certificate::Content;
+use scumble::certificate::ContentHashes;
+use scumble::files::{ReleasedFile, read_release};
+use scumble::release::Release;
 use std::path::Path;
 
 /// Reads a release and refuses one that was altered.

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use scumble::error::{DataError, ParameterError};
 use scumble::estimate::EstimateError;
-use scumble::io::{ReadError, ReadErrorKind, WriteError};
+use scumble::files::{ReadError, ReadErrorKind, WriteError};
 use scumble::release::ReleaseError;
 
 /// A library error that has a name in Python.

@@ -4,8 +4,8 @@ use crate::errors::{Named, OrRaise, raise};
 use crate::input::Input;
 use crate::mechanism::complete;
 use pyo3::prelude::*;
-use scumble::evaluate::sweep::{self, Candidate, Settings, SweepError};
-use scumble::evaluate::{Outcome, Outcomes, page};
+use scumble_lab::evaluate::sweep::{self, Candidate, Settings, SweepError};
+use scumble_lab::evaluate::{Outcome, Outcomes, page};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use half::f16;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyArray;
-use scumble::io::{Batch, ReadOptions, from_arrow};
+use scumble::files::{Batch, ReadOptions, from_arrow};
 use scumble::vectors::{Rows, Scalars};
 
 /// A contiguous numpy array of one of the types that the library reads.

@@ -2,8 +2,9 @@
 
 use crate::errors::{OrRaise, raise};
 use pyo3::prelude::*;
-use scumble::noise::{NoEntropy, NoiseKey};
-use scumble::release::{Certificate, PublicKey, SigningKey};
+use scumble::certificate::{Certificate, PublicKey, SigningKey};
+use scumble::entropy::NoEntropy;
+use scumble::noise::NoiseKey;
 
 /// A key for sticky noise.
 pub fn noise_key(py: Python<'_>, content: &[u8]) -> PyResult<NoiseKey> {

@@ -4,8 +4,9 @@ use crate::errors::{Named, OrRaise, raise};
 use crate::mechanism::Mechanism;
 use crate::releaser::Releaser;
 use pyo3::prelude::*;
-use scumble::privacy::{self, Budget, Ledger, LedgerError};
-use scumble::release::Certificate;
+use scumble::certificate::Certificate;
+use scumble::ledger as accounts;
+use scumble::ledger::{Budget, Ledger, LedgerError};
 use std::path::PathBuf;
 
 impl Named for LedgerError {
@@ -23,7 +24,7 @@ impl Named for LedgerError {
 #[pyclass(frozen, module = "scumble._scumble")]
 pub struct Reservation {
     ledger: PathBuf,
-    inner: privacy::Reservation,
+    inner: accounts::Reservation,
 }
 
 #[pymethods]

@@ -5,11 +5,12 @@ use crate::input::Input;
 use crate::keys;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
+use scumble::certificate::{Certificate, Content};
 use scumble::error::ParameterError;
 use scumble::mechanism::{self, MechanismId, Parameters};
 use scumble::privacy::Unit;
 use scumble::projection::Seed;
-use scumble::release::{Certificate, Content, Encoder};
+use scumble::release::Encoder;
 use scumble::search::ExactQueries;
 use serde_json::{Map, Value, json};
 
@@ -131,7 +132,7 @@ pub enum Names {
     Text(Vec<String>),
 }
 
-impl From<Names> for scumble::io::Column {
+impl From<Names> for scumble::columns::Column {
     fn from(names: Names) -> Self {
         match names {
             Names::Int(v) => Self::Int(v),

@@ -7,9 +7,11 @@ use crate::mechanism::{Mechanism, misuse};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use scumble::certificate::{Certificate, Content};
+use scumble::columns::Column;
 use scumble::estimate as estimators;
-use scumble::io::{Column, Format, ReleaseWriter, ReleasedBlock, Seal, check_seal, read_release};
-use scumble::release::{self, Certificate, Content};
+use scumble::files::{Format, ReleaseWriter, ReleasedBlock, Seal, check_seal, read_release};
+use scumble::release;
 use scumble::search::{self as engine, ExactQueries, Metric, Queries};
 use std::path::PathBuf;
 

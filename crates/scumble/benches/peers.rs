@@ -4,7 +4,7 @@
 
 use rayon::ThreadPoolBuilder;
 use scumble::exact::rational;
-use scumble::io::{ReadOptions, read_all};
+use scumble::files::{ReadOptions, read_all};
 use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters};
 use scumble::noise::{
     BlockFlips, BlockSymbols, FlipTable, Laplace, Noise, RoundedGaussian, SecretRng, Staircase, SymbolTable,

@@ -1,8 +1,8 @@
 //! Rows per second of the whole-record mechanisms on one thread, projected integers in, packed bits out.
 
 use scumble::exact::rational;
-use scumble::mechanism::privcube::{Privcube, weights};
-use scumble::mechanism::signcap::Signcap;
+use scumble::mechanism::record::privcube::{Privcube, weights};
+use scumble::mechanism::record::signcap::Signcap;
 use scumble::noise::SecretRng;
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 //!
 //! `time_release FILE.npy MECHANISM K EPSILON RUNS`, range [0, 1]. What python/bench/overhead.py compares itself with.
 
-use scumble::io::{ReadOptions, read_all};
+use scumble::files::{ReadOptions, read_all};
 use scumble::mechanism::{Mechanism, Parameters};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};

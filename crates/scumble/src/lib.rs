@@ -1,23 +1,21 @@
 //! scumble releases vectors under differential privacy and keeps them searchable, comparable and trainable.
 //!
 //! # The map
-//! Modules in the order in which a row travels. Imports run one way, downward.
+//! The core ([`scumble_core`], re-exported here) takes a private row and gives released bytes. This crate is what
+//! operators and consumers embed. Modules, in the order of their imports: a module uses those above it and never one
+//! below; a test reads the `use` lines and holds us to it.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`io`] | files: npy, Parquet, Arrow, CSV, LIBSVM, IDX; released files with their certificate |
-//! | [`vectors`] | private input: dense and sparse rows, the public range, the grid that makes them integers |
-//! | [`projection`] | public, seeded, data-free: Gaussian, uniform, very sparse, Rademacher, OPORP |
-//! | [`exact`] | e^x, logarithms, the normal law and compositions on big integers, rounded in a stated direction |
-//! | [`calibration`] | from public numbers to noise scales, flip probabilities, compositions and forecasts |
-//! | [`noise`] | secret randomness and exact integer samplers; no floating point |
-//! | [`privacy`] | the unit (who is a neighbour of whom), the guarantee, accounting, the ledger |
-//! | [`mechanism`] | one file per algorithm of the paper, ours beside them: quantise, project, perturb |
-//! | [`release`] | **the wall** |
+//! | [`columns`] | ids and labels that travel beside the rows |
+//! | [`certificate`] | the claim that travels with the data: certificate, signature, statement, content hashes |
+//! | [`release`] | a finished release, the only thing that consumers' modules accept |
+//! | [`ledger`] | how losses add up, and the SQLite file that keeps count |
+//! | [`files`] | formats in and out |
 //! | [`estimate`] | inner product, norm, distance, cosine, angle: value, variance, interval |
 //! | [`search`] | the nearest released rows |
-//! | [`plan`], [`evaluate`], [`audit`] | what to expect, what one got, whether the claim holds; they see both sides |
-//! | [`simd`] | which instruction set the kernels use |
+//! | [`recall`] | how much of the truth a search finds, on rows that may be looked at |
+//! | [`plan`] | what to expect, before anything is spent |
 //!
 //! **The wall**: private values exist left of [`release`] only. [`estimate`] and [`search`] take a [`release::Release`],
 //! which holds a certificate and encoded bytes, so privacy can be checked by reading imports. Everything to the left is
@@ -28,7 +26,8 @@
 //! ```
 //! use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 //! use scumble::projection::Seed;
-//! use scumble::release::{Certificate, Release, Releaser};
+//! use scumble::certificate::Certificate;
+//! use scumble::release::{Release, Releaser};
 //! use scumble::search::{ExactQueries, Queries, search};
 //! use scumble::vectors::{Range, Rows, Scalars};
 //! use scumble::{estimate, privacy::Unit};
@@ -71,19 +70,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod audit;
-pub mod calibration;
-pub mod error;
+pub mod certificate;
+pub mod columns;
 pub mod estimate;
-pub mod evaluate;
-pub mod exact;
-pub mod io;
-pub mod mechanism;
-pub mod noise;
+pub mod files;
+pub mod ledger;
 pub mod plan;
-pub mod privacy;
-pub mod projection;
+pub mod recall;
 pub mod release;
 pub mod search;
-pub mod simd;
-pub mod vectors;
+
+pub use scumble_core::{
+    calibration, entropy, error, exact, facts, mechanism, noise, parallel, privacy, projection, simd, vectors,
+};

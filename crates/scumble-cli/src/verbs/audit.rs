@@ -5,14 +5,15 @@ use crate::options::{Auto, Global, MechanismOptions, mechanism_parser};
 use crate::print::{self, Paint, grouped, note, number};
 use clap::{Args, ValueHint};
 use rayon::prelude::*;
-use scumble::audit::{
+use scumble::certificate::Certificate;
+use scumble::files::read_release;
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::privacy::Unit;
+use scumble::release::Releaser;
+use scumble_lab::audit::{
     AuditError, Averaging, Counterexample, Finding, Settings, Verdict, audit, averaging, counterexample, default_delta,
     small_case,
 };
-use scumble::io::read_release;
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
-use scumble::privacy::Unit;
-use scumble::release::{Certificate, Releaser};
 use serde_json::json;
 use std::path::PathBuf;
 

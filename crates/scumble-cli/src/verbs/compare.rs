@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use scumble::estimate::{
     Estimate, EstimateError, RowRef, angle, cosine, inner_product, inner_product_with_query, squared_distance,
 };
-use scumble::io::read_all;
+use scumble::files::read_all;
 use scumble::privacy::Unit;
 use scumble::release::Release;
 use scumble::search::ExactQueries;

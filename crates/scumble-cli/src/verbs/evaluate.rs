@@ -4,14 +4,15 @@ use crate::exit::{Exit, Failure};
 use crate::options::{Auto, Global, InputOptions, mechanism_parser, parse_range};
 use crate::print;
 use clap::{Args, ValueHint};
-use scumble::evaluate::Outcomes;
-use scumble::evaluate::page::evaluation;
-use scumble::evaluate::sweep::{self, Candidate, Settings, SweepError};
-use scumble::io::{Column, read_all, read_labels};
+use scumble::columns::Column;
+use scumble::files::{read_all, read_labels};
 use scumble::mechanism::{MechanismId, NotionKind, Parameters};
 use scumble::projection::Seed;
 use scumble::release::Encoding;
 use scumble::vectors::Range;
+use scumble_lab::evaluate::Outcomes;
+use scumble_lab::evaluate::page::evaluation;
+use scumble_lab::evaluate::sweep::{self, Candidate, Settings, SweepError};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -225,7 +226,7 @@ impl Evaluate {
                 continue;
             }
             for epsilon in outcomes.distinct(|o| o.epsilon.to_bits()).into_iter().map(f64::from_bits) {
-                let wanted = |o: &scumble::evaluate::Outcome| {
+                let wanted = |o: &scumble_lab::evaluate::Outcome| {
                     o.task == task && o.design == design && o.k == k && o.metric == metric && o.epsilon == epsilon
                 };
                 if let Some(estimate) = outcomes.estimate(wanted) {

@@ -5,8 +5,8 @@ use crate::options::Global;
 use crate::print::{self, Facts, Paint, grouped, number};
 use crate::units::whole_record;
 use clap::{Args, ValueHint};
-use scumble::io::read_certificate;
-use scumble::release::Certificate;
+use scumble::certificate::Certificate;
+use scumble::files::read_certificate;
 use std::path::PathBuf;
 
 /// Show the certificate of a release in plain words

@@ -4,8 +4,8 @@ use crate::exit::{Exit, Failure};
 use crate::options::Global;
 use crate::{keys, print};
 use clap::{Args, ValueHint};
+use scumble::certificate::SigningKey;
 use scumble::noise::NoiseKey;
-use scumble::release::SigningKey;
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -4,7 +4,8 @@ use crate::exit::{Exit, Failure};
 use crate::options::Global;
 use crate::print::{self, Facts, Paint, number};
 use clap::{Args, Subcommand, ValueHint};
-use scumble::privacy::{Account, Budget, Ledger, Neighbours, Statement, Unit};
+use scumble::ledger::{Account, Budget, Ledger, Neighbours, Statement};
+use scumble::privacy::Unit;
 use serde_json::json;
 use std::path::PathBuf;
 

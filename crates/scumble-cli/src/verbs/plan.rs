@@ -5,7 +5,7 @@ use crate::options::{Global, InputOptions, MechanismOptions};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
 use crate::units::{record_expectation, whole_record};
 use clap::{Args, ValueHint};
-use scumble::io::{Batch, read_all};
+use scumble::files::{Batch, read_all};
 use scumble::mechanism::{Mechanism, Parameters};
 use scumble::plan::{self, Choice, Forecast, PlanError, ROWS, Request, StandardErrors, TOP};
 use scumble::privacy::{Promise, Unit};

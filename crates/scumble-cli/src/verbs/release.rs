@@ -7,10 +7,11 @@ use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions, Trus
 use crate::pipeline::{self, Charge, Trust};
 use crate::print::{self, Facts, Paint, grouped, note, number, warn};
 use clap::{Args, ValueHint};
-use scumble::io::open;
-use scumble::privacy::Ledger;
+use scumble::certificate::Certificate;
+use scumble::files::open;
+use scumble::ledger::Ledger;
 use scumble::projection::Seed;
-use scumble::release::{Certificate, Releaser};
+use scumble::release::Releaser;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

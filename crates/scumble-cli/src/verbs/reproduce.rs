@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::options::Global;
 use crate::print;
 use clap::{Args, ValueHint};
-use scumble::evaluate::reproduce::{Scale, reproduce};
+use scumble_lab::evaluate::reproduce::{Scale, reproduce};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;

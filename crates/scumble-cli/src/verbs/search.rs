@@ -5,7 +5,7 @@ use crate::options::{Global, InputOptions};
 use crate::print::{self, number};
 use crate::released;
 use clap::{Args, ValueEnum, ValueHint};
-use scumble::io::read_all;
+use scumble::files::read_all;
 use scumble::release::Release;
 use scumble::search::{ExactQueries, Hit, Metric, Queries, search, write_hits};
 use serde_json::json;

@@ -189,8 +189,8 @@ fn kills_never_overspend_damage_or_lose_an_entry() {
     }
     let outputs: Vec<_> = (0..attempts).filter(|n| folder.path(&format!("o{n}.npy")).exists()).collect();
     for n in &outputs {
-        let file = scumble::io::read_release(&folder.path(&format!("o{n}.npy"))).unwrap();
-        let (certificate, _) = scumble::release::Certificate::parse(&file.certificate).unwrap();
+        let file = scumble::files::read_release(&folder.path(&format!("o{n}.npy"))).unwrap();
+        let (certificate, _) = scumble::certificate::Certificate::parse(&file.certificate).unwrap();
         assert_eq!(certificate.content.sketch, file.hashes.sketch);
         assert!(recorded.contains(&certificate.digest), "o{n}.npy has no entry");
     }

@@ -120,7 +120,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f64 {
 
 /// Reads a release's sketches as values.
 pub fn release(path: &Path) -> scumble::release::Release {
-    let file = scumble::io::read_release(path).unwrap();
+    let file = scumble::files::read_release(path).unwrap();
     scumble::release::Release::from_parts(&file.certificate, file.bytes, file.ids, file.labels).unwrap()
 }
 

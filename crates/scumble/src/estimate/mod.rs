@@ -6,11 +6,13 @@
 //! by their own debiased estimates; the term `-2 sum u_i^2 v_i^2`, which a release cannot tell, is left out, so that
 //! intervals err on the wide side.
 
-use crate::error::ParameterError;
-use crate::mechanism::{MechanismId, Perturbation};
-use crate::noise::FlipTable;
-use crate::projection::ProjectionKind;
+pub mod variance;
+
 use crate::release::{Encoding, Release};
+use scumble_core::error::ParameterError;
+use scumble_core::mechanism::{MechanismId, Perturbation};
+use scumble_core::noise::FlipTable;
+use scumble_core::projection::ProjectionKind;
 
 /// Two-sided 95% quantile of the normal law.
 const Z95: f64 = 1.959_963_984_540_054;

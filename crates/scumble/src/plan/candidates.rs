@@ -1,9 +1,9 @@
 //! The menu: which mechanisms, sizes, clips and encodings a request leaves open.
 
 use super::Request;
-use crate::mechanism::{MechanismId, OutputKind, Parameters};
-use crate::privacy::Unit;
 use crate::release::Encoding;
+use scumble_core::mechanism::{MechanismId, OutputKind, Parameters};
+use scumble_core::privacy::Unit;
 
 /// One choice, not yet built.
 #[derive(Debug, Clone)]

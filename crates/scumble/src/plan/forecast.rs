@@ -6,12 +6,12 @@
 //! The recall then follows from two normal scores, the true one and the noisy one, and how often both are in the top.
 
 use super::typical::Typical;
-use crate::calibration::variance::Sketch;
-use crate::error::DataError;
-use crate::mechanism::{Mechanism, MechanismId, Perturbation, Side};
-use crate::noise::SecretRng;
+use crate::estimate::variance::Sketch;
 use crate::release::{Encoder, Encoding};
-use crate::vectors::QuantisedRow;
+use scumble_core::error::DataError;
+use scumble_core::mechanism::{Mechanism, MechanismId, Perturbation, Side};
+use scumble_core::noise::SecretRng;
+use scumble_core::vectors::QuantisedRow;
 use serde::Serialize;
 
 /// Recall is forecast for the true top 50 ...
@@ -229,7 +229,8 @@ impl Channel {
                 }
                 Perturbation::Flips { steps, table, side } => {
                     for (j, &x) in x.iter().enumerate() {
-                        let (plus, level) = crate::mechanism::level(x, crate::mechanism::step(steps, j), *side);
+                        let (plus, level) =
+                            scumble_core::mechanism::level(x, scumble_core::mechanism::step(steps, j), *side);
                         let flip = probability(table.threshold(level));
                         flips += flip;
                         let mean = if plus { 1.0 - 2.0 * flip } else { 2.0 * flip - 1.0 };
@@ -291,7 +292,7 @@ fn symbol_moments(mechanism: &Mechanism) -> Vec<(f64, f64)> {
 fn simulate(
     mechanism: &Mechanism,
     encoder: &Encoder,
-    row: crate::vectors::PrivateRow<'_>,
+    row: scumble_core::vectors::PrivateRow<'_>,
     x: &[i64],
     unit: f64,
     readings: &mut Vec<(f64, f64, f64)>,

@@ -12,13 +12,13 @@ mod typical;
 pub use forecast::{Flips, Forecast, ROWS, Recall, StandardErrors, TOP};
 pub use sample::{Measured, MeasuredRecall};
 
-use crate::error::{DataError, ParameterError};
-use crate::mechanism::{Mechanism, MechanismId, Parameters};
-use crate::privacy::Unit;
 use crate::release::{Encoder, Encoding};
-use crate::vectors::Rows;
 use candidates::Candidate;
 use rayon::prelude::*;
+use scumble_core::error::{DataError, ParameterError};
+use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble_core::privacy::Unit;
+use scumble_core::vectors::Rows;
 use typical::Typical;
 
 /// What is fixed and what is left open.

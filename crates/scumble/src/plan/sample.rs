@@ -1,15 +1,15 @@
 //! Recall on rows that the operator offers: released and searched as they would be.
 
 use super::{Choice, PlanError, ROWS, TOP, ranks_by_exact_query, score};
-use crate::error::ParameterError;
-use crate::evaluate::Features;
-use crate::evaluate::retrieval::{precision_recall, rankings, true_neighbours};
-use crate::mechanism::Mechanism;
-use crate::noise::NoiseKey;
+use crate::recall::Features;
+use crate::recall::{precision_recall, rankings, true_neighbours};
 use crate::release::{Encoding, Release, ReleaseError, Releaser};
 use crate::search::{ExactQueries, Queries, search};
-use crate::vectors::Rows;
 use rayon::prelude::*;
+use scumble_core::error::ParameterError;
+use scumble_core::mechanism::Mechanism;
+use scumble_core::noise::NoiseKey;
+use scumble_core::vectors::Rows;
 use serde::Serialize;
 
 /// How many choices of a kind (mechanism, symbols, encoding) are tried, the most promising by forecast.

@@ -1,10 +1,10 @@
 //! Rows to forecast with: made up from public numbers alone, or a sample that the operator offers.
 
-use crate::error::{DataError, DataErrorKind};
-use crate::mechanism::Parameters;
-use crate::vectors::{Layout, Range, Rows, Scalars};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use scumble_core::error::{DataError, DataErrorKind};
+use scumble_core::mechanism::Parameters;
+use scumble_core::vectors::{Layout, Range, Rows, Scalars};
 use std::fmt;
 
 /// Most entries that are looked at: enough for three digits, and a plan in a blink.
@@ -176,8 +176,8 @@ impl Law {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::MechanismId;
-    use crate::projection::Seed;
+    use scumble_core::mechanism::MechanismId;
+    use scumble_core::projection::Seed;
 
     #[test]
     fn made_up_rows_have_the_public_norm_and_density() {

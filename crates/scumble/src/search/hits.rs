@@ -1,8 +1,9 @@
 //! What a search found, as a file that other tools read.
 
 use super::Hit;
-use crate::io::atomic::{Pending, publish};
-use crate::io::{Column, WriteError, npy};
+use crate::columns::Column;
+use crate::files::atomic::{Pending, publish};
+use crate::files::{WriteError, npy};
 use arrow::array::{ArrayRef, Float32Array, Int64Array, StringArray};
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;

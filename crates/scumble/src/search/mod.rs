@@ -13,13 +13,13 @@ pub use hits::write_hits;
 pub use top::Hit;
 pub(crate) use top::Top;
 
-use crate::error::{DataError, DataErrorKind, ParameterError};
-use crate::mechanism::{Mechanism, OutputKind, Perturbation};
 use crate::release::Release;
-use crate::simd::{self, Aligned, Level};
-use crate::vectors::Rows;
 use kernels::{MOST_BYTES, ROWS, TILE};
 use rayon::prelude::*;
+use scumble_core::error::{DataError, DataErrorKind, ParameterError};
+use scumble_core::mechanism::{Mechanism, OutputKind, Perturbation};
+use scumble_core::simd::{self, Aligned, Level};
+use scumble_core::vectors::Rows;
 use select::Nearest;
 
 /// How rows are ranked.
@@ -71,7 +71,7 @@ impl ExactQueries {
     }
 
     /// All queries, one after the other.
-    pub(crate) fn into_values(self) -> Vec<f32> {
+    pub fn into_values(self) -> Vec<f32> {
         self.values
     }
 

@@ -6,8 +6,8 @@
 
 use super::{Hit, Metric, kernels, top::Top};
 use crate::release::Release;
-use crate::simd;
 use rayon::prelude::*;
+use scumble_core::simd;
 
 const LANES: usize = 8;
 
@@ -88,11 +88,11 @@ impl<'a> Packed<'a> {
 mod tests {
     use super::super::{Queries, by_score, search};
     use super::*;
-    use crate::mechanism::{Mechanism, MechanismId, Parameters};
-    use crate::projection::Seed;
     use crate::release::{Encoding, Releaser};
     use crate::search::ExactQueries;
-    use crate::vectors::{Range, Rows, Scalars};
+    use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
+    use scumble_core::projection::Seed;
+    use scumble_core::vectors::{Range, Rows, Scalars};
 
     fn release(id: MechanismId, symbols: Option<u8>, k: usize, data: &[f32]) -> Release {
         let range = Range { lo: 0.0, hi: 1.0 };

@@ -4,7 +4,7 @@ use super::data::{DIM, QUERIES, ROWS};
 use super::story::{Recall, Story, TOP};
 use crate::print::{grouped, number};
 use crate::verbs::inspect::words;
-use scumble::evaluate::{Axis, Cell, Figure, Page, Panel, Series, Stroke, Table};
+use scumble_lab::evaluate::{Axis, Cell, Figure, Page, Panel, Series, Stroke, Table};
 
 /// The page.
 pub fn page(story: &Story) -> Page {

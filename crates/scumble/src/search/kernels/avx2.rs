@@ -2,7 +2,7 @@
 
 use super::scalar::{self, rest_of};
 use super::{CHUNK, NibbleTables, ROWS, TILE};
-use crate::simd::avx2::{Matrix, joined, load, load_floats, prefetch, store, transposed_bytes, twice};
+use scumble_core::simd::avx2::{Matrix, joined, load, load_floats, prefetch, store, transposed_bytes, twice};
 use std::arch::x86_64::*;
 
 #[target_feature(enable = "avx2")]

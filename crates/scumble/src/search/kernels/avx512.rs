@@ -5,8 +5,8 @@ use super::avx2::across;
 pub(super) use super::avx2::{distances, look_up, plain_distances, split_nibbles};
 use super::scalar::rest_of;
 use super::{CHUNK, TILE};
-use crate::simd::avx2;
-use crate::simd::avx512::{halves, load_floats};
+use scumble_core::simd::avx2;
+use scumble_core::simd::avx512::{halves, load_floats};
 use std::arch::x86_64::*;
 
 /// Multiplies and adds are separate, and the sixteen lanes are added one after the other: no rounding differs.

@@ -10,7 +10,7 @@ mod avx512;
 mod neon;
 mod scalar;
 
-use crate::simd::kernel;
+use scumble_core::simd::kernel;
 
 /// Rows whose bits are turned into lanes at a time.
 pub(super) const ROWS: usize = 64;

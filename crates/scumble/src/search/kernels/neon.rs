@@ -3,7 +3,7 @@
 
 pub(super) use super::scalar::{dots, look_up};
 use super::{NibbleTables, ROWS, scalar};
-use crate::simd::neon::{load, store, transposed_bytes};
+use scumble_core::simd::neon::{load, store, transposed_bytes};
 use std::arch::aarch64::*;
 
 /// A byte of a row differs in at most 8 bits: so many of them fit a byte's sum.

@@ -1,0 +1,116 @@
+//! DP-SignRP-RR: publish the signs of `Wᵀu`, each flipped with probability `1/(1+e^{ε'})`.
+//!
+//! \[LL23\] Algorithm 6. Symbols: `W` p x k Gaussian, public, drawn independently of the data · `m` lower bound on every
+//! row's norm · `q` probability that one sign differs between a fixed pair of neighbours · `N₊` number of signs that
+//! may differ · `ε' = ε/N₊`.
+//! Departures: Lemma 4.3 (independence is the worst case) is false, so N₊ of Proposition 4.5 is not a proof. Mode `tight` uses
+//! the law of the number of changed signs for a fixed pair, Binomial(k, q) with `q = 2 asin(β/2m)/π`, and the largest
+//! ε' whose mixed delta is at most δ. Mode `paper` keeps ε/N₊ and is refused unless that, too, is within the tight
+//! bound. Without δ, or with Rademacher W (whose normal approximation is no bound), N₊ = k: pure.
+//! Holds for: attribute; rows of norm at least m; data that do not depend on W. Record (baseline): every sign may change.
+
+use super::dp_signrp_smooth::check_kov;
+use crate::calibration::{composition::kov_epsilon0, signs};
+use crate::error::ParameterError;
+use crate::exact;
+use crate::mechanism::Parts;
+use crate::mechanism::parameters::{STEPS, Setup, SignrpMode};
+use crate::mechanism::perturbation::{Perturbation, Side};
+use crate::noise::FlipTable;
+use crate::privacy::{Promise, Unit, check_delta};
+use crate::projection::ProjectionKind;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{One, ToPrimitive};
+
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
+    setup.allow_units(&[Unit::Attribute, Unit::L1, Unit::Record], "a larger move can change every sign")?;
+    let projection = setup.projection(&["gaussian", "rademacher", "uniform", "very-sparse"])?;
+    let grid = setup.grid(STEPS)?;
+    let k = setup.parameters.k;
+    let epsilon = setup.epsilon.value();
+    let (table, promise) = match (setup.parameters.delta, setup.parameters.norm_bound) {
+        (None, _) => {
+            // N₊ = k: every sign may change, whatever W and the data are.
+            let each = setup.epsilon.exact() / num_bigint::BigInt::from(k);
+            let table = FlipTable::randomized_response(&each)?;
+            let checked = table.worst_ratio().repeated(k as u64).epsilon();
+            (table, setup.pure(checked))
+        }
+        (Some(_), _) if setup.parameters.unit == Unit::Record => {
+            // Every sign may change: k-fold optimal composition, as a baseline for privcube and signcap.
+            let delta = check_delta(setup.parameters.delta)?;
+            let table = FlipTable::randomized_response(&exact::rational(kov_epsilon0(k as u64, epsilon, delta)?))?;
+            check_kov(setup, &table, delta)?;
+            (table, setup.approximate()?)
+        }
+        (Some(_), _) if projection.kind() != ProjectionKind::Gaussian => {
+            return Err(ParameterError::not_private(
+                format!("with {} projections the number of changed signs has no proven bound", projection.kind()),
+                "leave --delta out (N+ = k, pure), or use the Gaussian projection",
+            ));
+        }
+        (Some(_), None) => {
+            return Err(ParameterError::invalid(
+                "dp-signrp-rr with --delta needs --norm-bound M: a promise that every row has at least that norm",
+            ));
+        }
+        (Some(_), Some(m)) => {
+            let delta = check_delta(setup.parameters.delta)?;
+            if setup.parameters.unit != Unit::Attribute {
+                return Err(ParameterError::not_private(
+                    "the angle between l1 neighbours is not bounded here",
+                    "leave --delta out (N+ = k, pure)",
+                ));
+            }
+            let bound = (m / grid.step()).floor(); // in steps: what a row is checked against
+            let moved = setup.steps_l1(&grid) as f64;
+            if bound.is_nan() || bound < moved {
+                return Err(ParameterError::not_private(
+                    format!("the norm bound {m} is below beta = {}: every sign may change", setup.beta),
+                    "a larger --norm-bound, or leave --delta out (N+ = k, pure)",
+                ));
+            }
+            let q = exact::sign_change_upper(moved as u64, bound as u64) + fixed_point_slack(setup.parameters.dim);
+            let q = q.min(BigRational::one());
+            let tight = signs::tight_epsilon_prime(k as u64, q.to_f64().expect("a probability"), epsilon, delta)?;
+            let each = match setup.parameters.signrp_mode {
+                SignrpMode::Tight => tight,
+                SignrpMode::Paper => {
+                    let n_plus = signs::n_plus(moved / bound, setup.parameters.dim as u64, k as u64, delta)?;
+                    let paper = epsilon / n_plus;
+                    if paper > tight {
+                        return Err(ParameterError::not_private(
+                            "the paper's N+ spends more than the exact law of changed signs allows here",
+                            "the tight mode (default)",
+                        ));
+                    }
+                    paper
+                }
+            };
+            let table = FlipTable::randomized_response(&exact::rational(each))?;
+            // The mixed delta of what the rounded table really does, in integers rounded up.
+            let worst = table.worst_ratio();
+            let shown = exact::mixed_delta_upper(&worst.num, &worst.den, k as u64, &q, setup.epsilon.exact());
+            if shown > exact::rational(delta) {
+                return Err(ParameterError::invalid(format!("could not show delta <= {delta:e}")));
+            }
+            (table, setup.approximate()?)
+        }
+    };
+    // Randomized response does not look at the level: any sign but zero is level 1.
+    let perturbation = Perturbation::Flips { steps: vec![u64::MAX], table, side: Side::CoinAtZero };
+    Ok(Parts { grid, projection, perturbation, promise: Promise::Private(promise) })
+}
+
+/// What fixed-point weights add to the probability that a sign changes between a fixed pair.
+///
+/// Each weight is within 1 of 2^16 z with an odd, independent error, so by Hoeffding `|sum e_i q_i| <= s |q|` but for
+/// `2 e^{-s^2/2}`, and a normal of deviation 2^16 |q| is that near zero with probability below `0.8 s / 2^16`. Twice,
+/// for the two rows, with s = 6; the deep tail of the 63-bit quantile adds p 2^-60.
+fn fixed_point_slack(dim: usize) -> BigRational {
+    let over = |numerator: BigInt, bits: u32| BigRational::new(numerator, BigInt::one() << bits);
+    let near_zero = over(24.into(), 16) / BigInt::from(5); // 0.8 s / 2^16
+    let beyond = over(exact::exp_ceil(&exact::rational(-18.0), 128), 127); // 2 e^{-s^2/2}
+    (near_zero + beyond) * BigInt::from(2) + over(dim.into(), 60)
+}

@@ -1,0 +1,49 @@
+//! iDP-SignRP: publish the signs of a projection, perturbing only those that a neighbour of THIS row could change.
+//!
+//! \[LL23\] Algorithms 9, 10, 11 and section 6.2. Symbols: `x_j` unscaled · `B_j = B max_i |W_ij|` · `A = {j : |x_j| ≤ B_j}` ·
+//! `|A|` shares the budget: ε' = ε/|A|, or σ* for Δ₂ = β √(|A|/k).
+//! NOT differential privacy: A depends on the data, so a neighbour has another set, and a bit outside A goes out
+//! unchanged with certainty. p=2, k=1, W=(1,1), β=1, u=(1,.5), u'=(0,.5): Pr[-1] is 0 for u and positive for u'.
+//! Departures: the numbers are called nominal; there is no guarantee to put in a ledger. On OPORP, where one attribute
+//! touches one bin a repetition, the budget is shared by min(|A|, t) bits. The noise is √|A| times a rounded Gaussian.
+
+use super::dp_signrp_smooth::steps_per_output;
+use crate::error::ParameterError;
+use crate::mechanism::parameters::{STEPS, Setup};
+use crate::mechanism::perturbation::{IndividualNoise, Perturbation};
+use crate::mechanism::{MechanismId, Parts};
+use crate::noise::FlipTable;
+use crate::privacy::{Individual, Promise, Unit};
+use num_bigint::BigInt;
+
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
+    let id = setup.parameters.mechanism;
+    if !setup.parameters.i_understand_this_is_not_dp {
+        return Err(ParameterError::not_private(
+            format!("{id} is not differentially private: {}", Individual::SENTENCE),
+            "dp-signoporp-ceil; or pass --i-understand-this-is-not-dp",
+        ));
+    }
+    setup.allow_units(&[Unit::Attribute], "it is defined for one attribute only")?;
+    let oporp = matches!(id, MechanismId::IdpSignoporpG | MechanismId::IdpSignoporpRr);
+    let projection = setup.projection(if oporp { &["oporp"] } else { &["rademacher"] })?;
+    let gaussian = matches!(id, MechanismId::IdpSignrpG | MechanismId::IdpSignoporpG);
+    let grid = setup.grid(STEPS)?;
+    let steps = steps_per_output(setup, &projection, &grid);
+    // Of the coordinates in A, one attribute enters all of a dense projection, but one bin a repetition of OPORP.
+    let touched = if oporp { setup.parameters.repeats } else { setup.parameters.k };
+    let inner = if gaussian {
+        // Algorithm 9, lines 4 and 5: Δ₂ = B √|A| unscaled, so σ* for one coordinate times √|A|.
+        let largest = *steps.iter().max().expect("k is positive") as f64;
+        IndividualNoise::Gaussian(setup.optimal_gaussian(largest)?)
+    } else {
+        // Algorithm 11: ε' = ε/|A|.
+        let table = |shared: usize| FlipTable::randomized_response(&(setup.epsilon.exact() / BigInt::from(shared)));
+        IndividualNoise::Flips((1..=touched).map(table).collect::<Result<_, _>>()?)
+    };
+    let promise = Promise::NotPrivate(Individual {
+        nominal_epsilon: setup.epsilon.value(),
+        nominal_delta: setup.parameters.delta.unwrap_or(0.0),
+    });
+    Ok(Parts { grid, projection, perturbation: Perturbation::Individual { steps, touched, inner }, promise })
+}

@@ -1,0 +1,363 @@
+//! Everything public that fixes a mechanism. A certificate carries it whole, so that anyone can build it again.
+
+use super::MechanismId;
+use crate::error::ParameterError;
+use crate::facts::Fact;
+use crate::privacy::{Epsilon, Unit};
+use crate::projection::{Projection, ProjectionKind, Seed};
+use crate::vectors::{Grid, Range};
+use serde::{Deserialize, Serialize};
+
+/// How `dp-signrp-rr` finds the privacy loss of one bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum SignrpMode {
+    /// The exact law of the number of changed signs for a fixed pair (needs the norm bound).
+    #[default]
+    Tight,
+    /// The paper's N+, for comparison.
+    Paper,
+}
+
+/// The public inputs of a mechanism. No field may be computed from the private data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Which mechanism.
+    pub mechanism: MechanismId,
+    /// Attributes, `p`.
+    pub dim: usize,
+    /// Size of the sketch (equal to `dim` without a projection).
+    pub k: usize,
+    /// Repetitions `t` of OPORP.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub repeats: usize,
+    /// The most that the loss may be.
+    pub epsilon: f64,
+    /// For an approximate guarantee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// The most that the unit may move.
+    pub beta: f64,
+    /// Values are clipped to this.
+    pub range: Range,
+    /// Neighbours.
+    pub unit: Unit,
+    /// Another projection than the id implies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<ProjectionKind>,
+    /// The public seed of the projection.
+    #[serde(with = "seed_hex")]
+    pub seed: Seed,
+    /// Clip the projected values to `[-c, c]` before the noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sketch_clip: Option<f64>,
+    /// Promised lower bound `m` on every row's Euclidean norm (`dp-signrp-rr`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub norm_bound: Option<f64>,
+    /// Clip the projected row to this Euclidean radius (Gaussian noise, unit `record`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+    /// How `dp-signrp-rr` is calibrated.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub signrp_mode: SignrpMode,
+    /// Symbols a coordinate (few-symbol mechanisms).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbols: Option<u8>,
+    /// Lattice points per beta (`dp-oporp-lattice`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lattice_steps: Option<u32>,
+    /// Public thresholds in data units (`dp-oporp-zones`: ascending cuts; `dp-signoporp-ceil`: the one threshold b).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<f64>,
+    /// Public guess of a row's Euclidean norm (utility only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub norm: Option<f64>,
+    /// Public guess of the share of attributes that are not zero (utility only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density: Option<f64>,
+    /// log2 of the grid step, if not chosen automatically.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid_exponent: Option<i32>,
+    /// Explicit consent to a release that is not differentially private.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub i_understand_this_is_not_dp: bool,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(value: &usize) -> bool {
+    *value == 1
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+mod seed_hex {
+    use super::Seed;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(seed: &Seed, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&seed.to_hex())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Seed, D::Error> {
+        Seed::from_hex(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl Parameters {
+    /// The parameters that every mechanism needs; the rest at their defaults, unit `attribute` (or `record` where the
+    /// mechanism knows no other).
+    pub fn new(
+        mechanism: MechanismId,
+        dim: usize,
+        k: usize,
+        epsilon: f64,
+        beta: f64,
+        range: Range,
+        seed: Seed,
+    ) -> Self {
+        Self {
+            mechanism,
+            dim,
+            k: if mechanism.is_raw() { dim } else { k },
+            repeats: 1,
+            epsilon,
+            delta: None,
+            beta,
+            range,
+            unit: if mechanism.is_record() { Unit::Record } else { Unit::Attribute },
+            projection: None,
+            seed,
+            sketch_clip: None,
+            norm_bound: None,
+            clip_norm: None,
+            signrp_mode: SignrpMode::Tight,
+            symbols: None,
+            lattice_steps: None,
+            thresholds: Vec::new(),
+            norm: None,
+            density: None,
+            grid_exponent: None,
+            i_understand_this_is_not_dp: false,
+        }
+    }
+
+    /// Every field, for digests. A field that is added must be added here: the pattern names all of them.
+    pub fn facts(&self) -> Fact {
+        let Self {
+            mechanism,
+            dim,
+            k,
+            repeats,
+            epsilon,
+            delta,
+            beta,
+            range,
+            unit,
+            projection,
+            seed,
+            sketch_clip,
+            norm_bound,
+            clip_norm,
+            signrp_mode,
+            symbols,
+            lattice_steps,
+            thresholds,
+            norm,
+            density,
+            grid_exponent,
+            i_understand_this_is_not_dp,
+        } = self;
+        Fact::Fields(vec![
+            ("mechanism", mechanism.as_str().into()),
+            ("dim", (*dim).into()),
+            ("k", (*k).into()),
+            ("repeats", (*repeats).into()),
+            ("epsilon", (*epsilon).into()),
+            ("delta", (*delta).into()),
+            ("beta", (*beta).into()),
+            ("range", Fact::list([range.lo, range.hi])),
+            ("unit", unit.to_string().into()),
+            ("projection", projection.map(|kind| kind.to_string()).into()),
+            ("seed", seed.to_hex().into()),
+            ("sketch_clip", (*sketch_clip).into()),
+            ("norm_bound", (*norm_bound).into()),
+            ("clip_norm", (*clip_norm).into()),
+            ("signrp_mode", format!("{signrp_mode:?}").into()),
+            ("symbols", (*symbols).into()),
+            ("lattice_steps", (*lattice_steps).into()),
+            ("thresholds", Fact::list(thresholds.iter().copied())),
+            ("norm", (*norm).into()),
+            ("density", (*density).into()),
+            ("grid_exponent", (*grid_exponent).into()),
+            ("i_understand_this_is_not_dp", (*i_understand_this_is_not_dp).into()),
+        ])
+    }
+
+    /// The same with a delta.
+    pub fn with_delta(mut self, delta: f64) -> Self {
+        self.delta = Some(delta);
+        self
+    }
+
+    /// A public guess of a row's Euclidean norm: the one given, or that of values with a third of the power of an even
+    /// spread over the range (images and embeddings lie near it; a factor of 2 costs little).
+    pub fn norm_guess(&self) -> f64 {
+        let Range { lo, hi } = self.range;
+        self.norm.unwrap_or_else(|| {
+            let density = self.density.unwrap_or(1.0);
+            (density * self.dim as f64 * (lo * lo + lo * hi + hi * hi) / 9.0).sqrt()
+        })
+    }
+}
+
+/// Weights of a dense projection that are looked at one by one for their realised sensitivity.
+const MOST_WEIGHTS: u128 = 1 << 32;
+/// Products for the operator norm of a dense projection.
+const MOST_PRODUCTS: u128 = 1 << 40;
+/// Bits whose exact composition is computed in big integers.
+const MOST_COMPOSED: usize = 1 << 13;
+
+impl Parameters {
+    /// Whoever reads a certificate builds its mechanism again: a forger must not keep them busy for hours.
+    fn check_effort(&self) -> Result<(), ParameterError> {
+        use MechanismId::{DpSignrpCeil, DpSignrpRr};
+        let Self { mechanism, dim, k, repeats, unit, delta, .. } = *self;
+        let kind = self.projection.unwrap_or_else(|| mechanism.default_projection(repeats));
+        let dense = !matches!(kind, ProjectionKind::Identity | ProjectionKind::Oporp { .. });
+        let weights = dim as u128 * k as u128;
+        let products = match unit {
+            Unit::Attribute | Unit::L1 => 0,
+            Unit::L2 | Unit::Record => weights * dim.min(k) as u128,
+        };
+        if dense && !mechanism.is_record() && (weights > MOST_WEIGHTS || products > MOST_PRODUCTS) {
+            return Err(ParameterError::invalid(format!(
+                "the sensitivity of a dense projection from {dim} to {k} takes too long to check; take an OPORP mechanism"
+            )));
+        }
+        if matches!(mechanism, DpSignrpCeil | DpSignrpRr) && delta.is_some() && k > MOST_COMPOSED {
+            return Err(ParameterError::invalid(format!(
+                "the composition of {k} bits takes too long to check; take at most {MOST_COMPOSED}, or leave --delta out"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The checked parameters, with what every algorithm derives from them.
+pub(crate) struct Setup<'a> {
+    pub parameters: &'a Parameters,
+    pub epsilon: Epsilon,
+    /// beta, capped at the range's width.
+    pub beta: f64,
+}
+
+/// Steps of beta on the automatic grid: rounding beta up to whole steps then costs at most 1 part in 255, and 8-bit
+/// integers with beta = 255 need no rounding at all.
+pub(crate) const STEPS: u64 = 255;
+
+impl<'a> Setup<'a> {
+    pub fn new(parameters: &'a Parameters) -> Result<Self, ParameterError> {
+        let Parameters { dim, k, repeats, beta, range, .. } = *parameters;
+        Range::new(range.lo, range.hi)?;
+        if dim == 0 || dim > 1 << 32 {
+            return Err(ParameterError::invalid(format!("dim must be between 1 and 2^32, got {dim}")));
+        }
+        if k == 0 || k > 1 << 20 {
+            return Err(ParameterError::invalid(format!("k must be between 1 and 2^20, got {k}")));
+        }
+        if repeats == 0 || k % repeats != 0 {
+            return Err(ParameterError::invalid(format!("repeats must divide k: {repeats} does not divide {k}")));
+        }
+        if !(beta > 0.0 && beta.is_finite()) {
+            return Err(ParameterError::invalid(format!("beta must be positive and finite, got {beta}")));
+        }
+        parameters.check_effort()?;
+        // In one attribute no two values are further apart than the range; in l1 and l2 all attributes may move.
+        let beta = if parameters.unit == Unit::Attribute { beta.min(range.width()) } else { beta };
+        Ok(Self { parameters, epsilon: Epsilon::new(parameters.epsilon)?, beta })
+    }
+
+    /// The grid on which beta spans `steps` steps: never coarser than 1 (integer data keep their values), coarser than
+    /// asked only where the range would not fit 31 bits.
+    pub fn grid(&self, steps: u64) -> Result<Grid, ParameterError> {
+        let range = self.parameters.range;
+        if let Some(exponent) = self.parameters.grid_exponent {
+            return Grid::new(range, exponent);
+        }
+        // Rounding moves every attribute by up to one step, so units that let all attributes move need a finer grid.
+        let p = self.parameters.dim as u64;
+        let steps = match self.parameters.unit {
+            Unit::Attribute | Unit::Record => steps,
+            Unit::L1 => steps.max(64 * p),
+            Unit::L2 => steps.max(64 * p.isqrt()),
+        };
+        let length = if self.parameters.unit == Unit::Record { range.width() } else { self.beta };
+        let mut wanted = steps;
+        loop {
+            match Grid::with_steps(range, length, wanted) {
+                Ok(grid) if grid.exponent() > 0 => return Grid::new(range, 0).or(Ok(grid)),
+                Ok(grid) => return Ok(grid),
+                Err(error) if wanted <= 16 => return Err(error),
+                Err(_) => wanted /= 2,
+            }
+        }
+    }
+
+    /// The most that the quantised row may move in l1, in grid steps.
+    ///
+    /// attribute: `B = ceil(beta/g)`, capped at the range in integers, because `hi - lo` as a float may be rounded down.
+    /// l1: each of p attributes may in addition cross one rounding threshold.
+    pub fn steps_l1(&self, grid: &Grid) -> u64 {
+        let (lo, hi) = grid.bounds();
+        match self.parameters.unit {
+            Unit::Attribute => grid.steps(self.parameters.beta).min(hi.abs_diff(lo).into()).max(1),
+            Unit::L1 => grid.steps(self.beta) + self.parameters.dim as u64,
+            _ => grid.steps(self.beta),
+        }
+    }
+
+    /// The projection, as asked for or as the id implies.
+    pub fn projection(&self, allowed: &[&str]) -> Result<Projection, ParameterError> {
+        let Parameters { mechanism, dim, k, repeats, seed, .. } = *self.parameters;
+        let kind = self.parameters.projection.unwrap_or_else(|| mechanism.default_projection(repeats));
+        if let Some(asked) = self.parameters.projection {
+            let name = asked.to_string();
+            let family = name.split(':').next().unwrap_or_default();
+            if !allowed.contains(&family) {
+                return Err(ParameterError::invalid(format!(
+                    "{mechanism} does not take the projection '{name}'; it takes {}",
+                    allowed.join(", ")
+                )));
+            }
+        }
+        // A bin of each repetition is touched: a loss counted for fewer than the projection has would be understated.
+        if kind.repeats() != repeats {
+            return Err(ParameterError::invalid(format!(
+                "the projection '{kind}' has {} repetitions, but --repeats is {repeats}: leave --projection out, or name \
+                 the same number in both (only OPORP repeats)",
+                kind.repeats()
+            )));
+        }
+        Projection::new(kind, seed, dim, k)
+    }
+
+    /// Refuses units that the mechanism has no proof for.
+    pub fn allow_units(&self, allowed: &[Unit], why: &str) -> Result<(), ParameterError> {
+        let Parameters { unit, mechanism, .. } = *self.parameters;
+        if allowed.contains(&unit) {
+            return Ok(());
+        }
+        let instead = match unit {
+            Unit::Attribute => "ask for --unit record",
+            Unit::L1 => "dp-oporp-laplace or dp-oporp",
+            Unit::L2 => "dp-oporp, dp-rp-g-opt-b or raw-g-opt (Gaussian noise)",
+            Unit::Record => "privcube or signcap",
+        };
+        Err(ParameterError::not_private(format!("{mechanism} gives no guarantee for unit {unit}: {why}"), instead))
+    }
+}

@@ -1,0 +1,31 @@
+//! Secret randomness and exact integer samplers. No floating point anywhere in this module.
+//!
+//! Each law is fixed by integers, realised exactly (a draw that ties with a stored threshold is extended by fresh words
+//! until it is decided), and rounded toward more noise. Each can show its own inequality in exact arithmetic:
+//! [`Noise::check`] for the pure laws, [`FlipTable::check`] for sign bits, [`RoundedGaussian::distance`] for delta.
+
+mod block;
+mod choice;
+mod coin;
+mod gaussian;
+mod geometric;
+mod half;
+pub(crate) mod kernels;
+mod laplace;
+mod law;
+mod rng;
+mod staircase;
+mod symbols;
+mod wide;
+mod words;
+
+pub use block::{BlockFlips, BlockSymbols};
+pub use choice::Choice;
+pub use coin::{Coin, FlipTable};
+pub use gaussian::RoundedGaussian;
+pub use half::BlockNoise;
+pub use laplace::Laplace;
+pub use law::Noise;
+pub use rng::{NoiseKey, SecretRng};
+pub use staircase::Staircase;
+pub use symbols::{MOST_SYMBOLS, SymbolTable, response_weights, staircase_weights};

@@ -1,0 +1,323 @@
+//! A projection: W as a function of (kind, seed, p, k), and what the guarantees need to know about it.
+
+use super::dense::{Dense, Law};
+use super::oporp::Oporp;
+use super::{ProjectionKind, Seed};
+use crate::error::ParameterError;
+use crate::vectors::PrivateRow;
+use std::fmt;
+use std::sync::Arc;
+
+/// Attributes are numbered in 32 bits.
+const LARGEST_DIM: u64 = 1 << 32;
+/// Keeps row sums of squared weights within 64 bits.
+const LARGEST_K: usize = 1 << 24;
+
+/// A public `p x k` matrix W of integers. Cheap to clone; nothing private ever enters it.
+///
+/// ```
+/// use scumble::projection::{Projection, ProjectionKind, Seed};
+/// use scumble::vectors::PrivateRow;
+/// let oporp = Projection::new(ProjectionKind::Oporp { repeats: 1 }, Seed([1; 32]), 784, 256).unwrap();
+/// let (row, mut x) = (vec![3; 784], vec![0; 256]);
+/// oporp.apply(PrivateRow::Dense(&row), &mut x);
+/// assert!(x.iter().all(|&x| i128::from(x.abs()) <= oporp.bound(3)));
+/// ```
+#[derive(Clone)]
+pub struct Projection(Arc<Parts>);
+
+struct Parts {
+    kind: ProjectionKind,
+    seed: Seed,
+    dim: usize,
+    k: usize,
+    matrix: Matrix,
+}
+
+enum Matrix {
+    Identity,
+    Dense(Box<Dense>),
+    Oporp(Oporp),
+}
+
+impl fmt::Debug for Projection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { kind, seed, dim, k, .. } = &*self.0;
+        write!(f, "Projection({kind}, {dim} x {k}, {seed:?})")
+    }
+}
+
+impl Projection {
+    /// Version of `docs/projection-format.md` that fixes W. Another W for the same parameters is another version.
+    pub const VERSION: u32 = 1;
+
+    /// Fixes W. Costs little: W itself is computed when it is used.
+    pub fn new(kind: ProjectionKind, seed: Seed, dim: usize, k: usize) -> Result<Self, ParameterError> {
+        if dim == 0 || dim as u64 > LARGEST_DIM {
+            return Err(ParameterError::invalid(format!("dimension must be between 1 and 2^32, got {dim}")));
+        }
+        if k == 0 || k > LARGEST_K {
+            return Err(ParameterError::invalid(format!("k must be between 1 and 2^24, got {k}")));
+        }
+        let dense = |law| Matrix::Dense(Box::new(Dense::new(law, &seed, dim, k)));
+        let matrix = match kind {
+            ProjectionKind::Identity if k != dim => {
+                return Err(ParameterError::invalid(format!(
+                    "without a projection k must be the dimension {dim}, got {k}"
+                )));
+            }
+            ProjectionKind::Identity => Matrix::Identity,
+            ProjectionKind::Gaussian => dense(Law::Gaussian),
+            ProjectionKind::Uniform => dense(Law::Uniform),
+            ProjectionKind::Rademacher => dense(Law::Rademacher),
+            ProjectionKind::VerySparse { s } => dense(Law::VerySparse { threshold: sparse_threshold(s)? }),
+            ProjectionKind::Oporp { repeats } => {
+                if repeats == 0 || !k.is_multiple_of(repeats) {
+                    return Err(ParameterError::invalid(format!("repeats must divide k = {k}, got {repeats}")));
+                }
+                if k / repeats > dim {
+                    return Err(ParameterError::invalid(format!(
+                        "OPORP needs an attribute for each of its {} bins, but the dimension is {dim}: lower k",
+                        k / repeats
+                    )));
+                }
+                Matrix::Oporp(Oporp::new(&seed, dim, k, repeats))
+            }
+        };
+        Ok(Self(Arc::new(Parts { kind, seed, dim, k, matrix })))
+    }
+
+    /// True if both are the same matrix.
+    pub fn equals(&self, other: &Self) -> bool {
+        let parts = |p: &Self| (p.kind(), p.seed(), p.dim(), p.k());
+        parts(self) == parts(other)
+    }
+
+    /// The law of W.
+    pub fn kind(&self) -> ProjectionKind {
+        self.0.kind
+    }
+
+    /// The public seed.
+    pub fn seed(&self) -> Seed {
+        self.0.seed
+    }
+
+    /// `p`: attributes of an input row.
+    pub fn dim(&self) -> usize {
+        self.0.dim
+    }
+
+    /// `k`: values of an output row.
+    pub fn k(&self) -> usize {
+        self.0.k
+    }
+
+    /// True when an attribute enters every output, with independent weights.
+    pub fn is_dense_matrix(&self) -> bool {
+        matches!(self.0.matrix, Matrix::Dense(_))
+    }
+
+    /// Row `attribute` of W, computed alone.
+    ///
+    /// # Panics
+    /// If `attribute >= dim` or `out` does not have length `k`.
+    pub fn weights(&self, attribute: usize, out: &mut [i32]) {
+        assert!(attribute < self.dim(), "attribute outside the dimension");
+        assert_eq!(out.len(), self.k(), "one weight an output");
+        match &self.0.matrix {
+            Matrix::Identity => {
+                out.fill(0);
+                out[attribute] = 1;
+            }
+            Matrix::Dense(dense) => dense.weights(attribute, out),
+            Matrix::Oporp(oporp) => oporp.weights(attribute, out),
+        }
+    }
+
+    /// Computes the tables that speed up [`apply`](Self::apply), where they fit in memory.
+    ///
+    /// Not needed (they are made once many attributes have been asked for), but before a parallel section it spares the
+    /// workers their start without a table.
+    pub fn prepare(&self) {
+        match &self.0.matrix {
+            Matrix::Identity => {}
+            Matrix::Dense(dense) => dense.prepare(),
+            Matrix::Oporp(oporp) => oporp.prepare(),
+        }
+    }
+
+    /// `x_j = sum_i W_ij q_i`, exactly.
+    ///
+    /// # Panics
+    /// If the row or `out` has the wrong length, or a sum could leave 63 bits (see [`bound`](Self::bound)).
+    pub fn apply(&self, row: PrivateRow<'_>, out: &mut [i64]) {
+        assert_eq!(row.dim(), self.dim(), "row and projection differ in dimension");
+        assert_eq!(out.len(), self.k(), "one value an output");
+        out.fill(0);
+        match &self.0.matrix {
+            Matrix::Identity => row.entries().for_each(|(i, q)| out[i] = q),
+            Matrix::Dense(dense) => {
+                let largest = row.entries().map(|(_, q)| q.abs()).max().unwrap_or(0);
+                assert!(self.bound(largest) <= i128::from(i64::MAX), "a projected value could leave 63 bits");
+                dense.apply(row, out);
+            }
+            // 2^32 attributes of 31 bits stay within 63 bits.
+            Matrix::Oporp(oporp) => oporp.apply(row, out),
+        }
+    }
+
+    /// The same in 32 bits, where the bound fits them; dense matrices have their own blocks.
+    pub(super) fn apply_i32(&self, row: PrivateRow<'_>, out: &mut [i32]) {
+        out.fill(0);
+        match &self.0.matrix {
+            Matrix::Identity => row.entries().for_each(|(i, q)| out[i] = q as i32),
+            Matrix::Oporp(oporp) => oporp.apply(row, out),
+            Matrix::Dense(_) => unreachable!("sparse rows of a dense matrix go one by one"),
+        }
+    }
+
+    /// OPORP's attributes by bin, for blocks of rows.
+    pub(super) fn bins(&self) -> Option<&super::oporp::ByBin> {
+        self.oporp().map(Oporp::by_bin)
+    }
+
+    /// The OPORP that it is.
+    pub(super) fn oporp(&self) -> Option<&Oporp> {
+        match &self.0.matrix {
+            Matrix::Oporp(oporp) => Some(oporp),
+            _ => None,
+        }
+    }
+
+    /// The law of a dense matrix.
+    pub(super) fn dense_law(&self) -> Option<Law> {
+        match &self.0.matrix {
+            Matrix::Dense(dense) => Some(dense.law()),
+            _ => None,
+        }
+    }
+
+    /// True if a dense matrix may be kept in memory.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(&self.0.matrix, Matrix::Dense(dense) if dense.is_kept())
+    }
+
+    /// W arranged for blocks of rows.
+    pub(super) fn dense_plan(&self) -> Option<&super::dense_blocks::DensePlan> {
+        match &self.0.matrix {
+            Matrix::Dense(dense) => dense.plan(),
+            _ => None,
+        }
+    }
+
+    /// No `|x_j|` is larger when every `|q_i| <= largest`, whatever the seed.
+    pub fn bound(&self, largest: i64) -> i128 {
+        let weight = match &self.0.matrix {
+            Matrix::Identity => 1,
+            Matrix::Dense(dense) => self.dim() as i128 * i128::from(dense.law().largest()),
+            Matrix::Oporp(oporp) => i128::from(oporp.largest_bin()),
+        };
+        weight * i128::from(largest).abs()
+    }
+
+    /// The real value of integer weight 1 when the law is normalised to `E[w^2] = 1`.
+    pub fn weight_unit(&self) -> f64 {
+        match &self.0.matrix {
+            Matrix::Identity | Matrix::Oporp(_) => 1.0,
+            Matrix::Dense(dense) => match dense.law() {
+                Law::Gaussian => 1.0 / 65536.0,
+                Law::Uniform => 1.0 / f64::sqrt(21845.0), // (256^2 - 1) / 3
+                Law::VerySparse { threshold } => effective_s(threshold).sqrt(),
+                Law::Rademacher => 1.0,
+            },
+        }
+    }
+
+    /// The real value of one step of `x_j` (times the grid step): with it `x . y` estimates `u . v`.
+    pub fn sketch_unit(&self) -> f64 {
+        match &self.0.matrix {
+            Matrix::Identity => 1.0,
+            Matrix::Dense(_) => self.weight_unit() / (self.k() as f64).sqrt(),
+            Matrix::Oporp(oporp) => 1.0 / (oporp.repeats() as f64).sqrt(),
+        }
+    }
+
+    /// `max_i |W_i|_1`, realised and exact.
+    pub fn max_norm1(&self) -> u64 {
+        match &self.0.matrix {
+            Matrix::Identity => 1,
+            Matrix::Dense(dense) if dense.law() == Law::Rademacher => self.k() as u64,
+            Matrix::Dense(dense) => dense.extremes().norm1,
+            Matrix::Oporp(oporp) => oporp.repeats() as u64,
+        }
+    }
+
+    /// `max_i |W_i|_2^2`, realised and exact.
+    pub fn max_squared_norm2(&self) -> u128 {
+        match &self.0.matrix {
+            Matrix::Dense(dense) if dense.law() != Law::Rademacher => dense.extremes().squared_norm2,
+            _ => u128::from(self.max_norm1()), // weights of absolute value 1 and 0
+        }
+    }
+
+    /// `max_i |W_ij|` for each output j, realised and exact.
+    pub fn max_abs_per_output(&self) -> Vec<u32> {
+        match &self.0.matrix {
+            Matrix::Dense(dense) if dense.law() != Law::Rademacher => dense.extremes().per_output.clone(),
+            _ => vec![1; self.k()], // no bin of OPORP is empty
+        }
+    }
+
+    /// An upper bound on the spectral norm of W, proven up to its last rounding. Memory `8 min(k, 4096)^2` bytes.
+    pub fn operator_norm_upper(&self) -> f64 {
+        match &self.0.matrix {
+            Matrix::Identity => 1.0,
+            Matrix::Dense(dense) => dense.operator_norm_upper(),
+            // Rows of a common bin are parallel unit vectors: the norm of a repetition is the root of its largest bin.
+            Matrix::Oporp(oporp) => sqrt_upper(oporp.repeats() as u64 * oporp.largest_bin()),
+        }
+    }
+
+    /// `c` in the variance of the estimators: `1/k` (dense), the chance of a common bin over `t` (OPORP), 0 (none).
+    pub fn variance_factor(&self) -> f64 {
+        match &self.0.matrix {
+            Matrix::Identity => 0.0,
+            Matrix::Dense(_) => 1.0 / self.k() as f64,
+            Matrix::Oporp(oporp) => oporp.collision_rate() / oporp.repeats() as f64,
+        }
+    }
+
+    /// `E[w^4]` of the law normalised to `E[w^2] = 1`.
+    ///
+    /// The variance of an inner product holds `c (AB + g^2 + (E[w^4] - 3) sum u_i^2 v_i^2)`, -2 for signs.
+    pub fn fourth_moment(&self) -> f64 {
+        match &self.0.matrix {
+            Matrix::Identity | Matrix::Oporp(_) => 1.0,
+            Matrix::Dense(dense) => match dense.law() {
+                Law::Gaussian => 3.0,
+                Law::Uniform => (3.0 * 65536.0 - 7.0) / (5.0 * 65535.0) * 3.0,
+                Law::VerySparse { threshold } => effective_s(threshold),
+                Law::Rademacher => 1.0,
+            },
+        }
+    }
+}
+
+/// `floor(2^31 / s)`: of 2^32 words so many give +1, and so many -1.
+fn sparse_threshold(s: f64) -> Result<u32, ParameterError> {
+    if !(1.0..=f64::from(1u32 << 31)).contains(&s) {
+        return Err(ParameterError::invalid(format!("very sparse projections need s between 1 and 2^31, got {s}")));
+    }
+    Ok((f64::from(1u32 << 31) / s) as u32)
+}
+
+fn effective_s(threshold: u32) -> f64 {
+    f64::from(1u32 << 31) / f64::from(threshold)
+}
+
+/// The root of an integer, rounded up.
+fn sqrt_upper(square: u64) -> f64 {
+    let root = (square as f64).sqrt();
+    if (root as u64).checked_mul(root as u64) == Some(square) { root } else { root.next_up() }
+}

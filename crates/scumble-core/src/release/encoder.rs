@@ -1,0 +1,394 @@
+//! From released integers to bytes and back. Everything here is post-processing: it reads no private data and costs no
+//! privacy.
+
+use super::Encoding;
+use crate::error::ParameterError;
+use crate::mechanism::{Mechanism, OutputKind, Released};
+use crate::projection::{LANES, kernels};
+use crate::simd;
+use serde::{Deserialize, Serialize};
+
+/// How to read the bytes of a row without this library. Part of the certificate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EncodingStatement {
+    /// `f32`, `i16`, `b8`, `b4`, `b1`, `s3`, `s4`, `s5` or `s16`.
+    pub name: String,
+    /// Bytes a row.
+    pub bytes_per_row: usize,
+    /// Value of one step of the code: value = (code + offset) * step. For `f32` the number is the value itself.
+    pub step: f64,
+    /// See `step`.
+    pub offset: f64,
+    /// Released integers a step of the code.
+    pub divisor: u64,
+    /// The value of each symbol, where there are symbols: then `step` and `offset` do not apply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<f64>,
+}
+
+/// Encodes released integers, with every number fixed by public parameters.
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    encoding: Encoding,
+    k: usize,
+    divisor: i64,
+    unit: f64,
+    values: Vec<f64>,
+}
+
+/// Room for a block on its way to bytes.
+#[derive(Default)]
+pub(crate) struct EncoderRoom {
+    tile: Vec<i16>,
+    packed: Vec<u8>,
+}
+
+/// Standard deviations a code of 16 levels spans a step of: the least squared error for a normal value (Lloyd, Max).
+const STEP_16: f64 = 0.335;
+/// Likewise for 256 levels.
+const STEP_256: f64 = 0.031;
+
+impl Encoder {
+    /// The encoder of a mechanism; `None` takes the mechanism's own (values: f32, bits: b1, symbols: packed).
+    pub fn new(mechanism: &Mechanism, encoding: Option<Encoding>) -> Result<Self, ParameterError> {
+        let encoding = encoding.unwrap_or_else(|| natural(mechanism));
+        let fits = match mechanism.id().output() {
+            OutputKind::Values => !matches!(encoding, Encoding::Symbols { .. }),
+            OutputKind::Bits => encoding == Encoding::B1,
+            OutputKind::Symbols => encoding == natural(mechanism),
+        };
+        if !fits {
+            return Err(ParameterError::invalid(format!(
+                "{} cannot be written as {encoding}; leave --encoding out to take {}",
+                mechanism.id(),
+                natural(mechanism)
+            )));
+        }
+        let unit = mechanism.value_unit();
+        let spread = mechanism.typical_spread() / unit; // in released integers
+        let divisor = match encoding {
+            // i16 keeps the integers themselves whenever they fit, bound and eight deviations of noise together.
+            Encoding::I16 => ((mechanism.largest_value() / unit + 8.0 * spread) / 32767.0).ceil(),
+            Encoding::B8 => spread * STEP_256,
+            Encoding::B4 => spread * STEP_16,
+            Encoding::F32 | Encoding::B1 | Encoding::Symbols { .. } => 1.0,
+        };
+        Ok(Self {
+            encoding,
+            k: mechanism.k(),
+            divisor: (divisor.round() as i64).max(1),
+            unit,
+            values: mechanism.symbol_values(),
+        })
+    }
+
+    /// The encoder that a certificate describes.
+    pub fn from_statement(statement: &EncodingStatement, k: usize) -> Result<Self, ParameterError> {
+        let encoding: Encoding = statement.name.parse()?;
+        if encoding.bytes_per_row(k) != statement.bytes_per_row || statement.divisor == 0 {
+            return Err(ParameterError::invalid("the certificate's encoding does not fit its k"));
+        }
+        let divisor =
+            i64::try_from(statement.divisor).map_err(|_| ParameterError::invalid("encoding divisor too large"))?;
+        Ok(Self { encoding, k, divisor, unit: statement.step / divisor as f64, values: statement.values.clone() })
+    }
+
+    /// The layout.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Size of the sketch.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// Bytes a row.
+    pub fn bytes_per_row(&self) -> usize {
+        self.encoding.bytes_per_row(self.k)
+    }
+
+    /// Variance that the rounding to codes adds to a value.
+    pub fn rounding_variance(&self) -> f64 {
+        let step = self.divisor as f64 * self.unit;
+        match self.encoding {
+            Encoding::I16 | Encoding::B8 | Encoding::B4 if self.divisor > 1 => step * step / 12.0,
+            _ => 0.0,
+        }
+    }
+
+    /// What the certificate says of it.
+    pub fn statement(&self) -> EncodingStatement {
+        EncodingStatement {
+            name: self.encoding.to_string(),
+            bytes_per_row: self.bytes_per_row(),
+            step: self.divisor as f64 * self.unit,
+            offset: self.offset(),
+            divisor: self.divisor as u64,
+            values: self.values.clone(),
+        }
+    }
+
+    fn offset(&self) -> f64 {
+        if self.encoding == Encoding::B4 { -7.5 } else { 0.0 }
+    }
+
+    /// Encodes one row of released integers.
+    pub fn encode(&self, row: &[i64], out: &mut [u8]) {
+        debug_assert_eq!((row.len(), out.len()), (self.k, self.bytes_per_row()));
+        match self.encoding {
+            Encoding::F32 => {
+                for (bytes, &x) in out.chunks_exact_mut(4).zip(row) {
+                    bytes.copy_from_slice(&((x as f64 * self.unit) as f32).to_le_bytes());
+                }
+            }
+            Encoding::I16 => {
+                for (bytes, &x) in out.chunks_exact_mut(2).zip(row) {
+                    bytes.copy_from_slice(&(self.nearest(x).clamp(-32768, 32767) as i16).to_le_bytes());
+                }
+            }
+            Encoding::B8 => {
+                for (byte, &x) in out.iter_mut().zip(row) {
+                    *byte = self.nearest(x).clamp(-128, 127) as i8 as u8;
+                }
+            }
+            Encoding::B4 => self.pack(row, out, 2, |x| (x.div_euclid(self.divisor) + 8).clamp(0, 15) as u8, 16),
+            Encoding::B1 => self.pack(row, out, 8, |x| u8::from(x > 0), 2),
+            Encoding::Symbols { count } => {
+                let (per_byte, base) = self.encoding.packing();
+                self.pack(row, out, per_byte, |x| (x as u64).min(u64::from(count) - 1) as u8, base);
+            }
+        }
+    }
+
+    /// Encodes a block of up to [`LANES`] rows of released values, bits or symbols, lane by lane.
+    pub(crate) fn encode_block(&self, rows: usize, released: &Released, room: &mut EncoderRoom, out: &mut [u8]) {
+        let EncoderRoom { tile, packed } = room;
+        let (level, width) = (simd::level(), self.bytes_per_row());
+        match self.encoding {
+            Encoding::B1 if !released.codes.is_empty() => {
+                kernels::untranspose_u8(level, &released.codes, rows, width, out);
+            }
+            Encoding::Symbols { .. } => {
+                let (per_byte, base) = self.encoding.packing();
+                packed.resize(width * LANES, 0);
+                kernels::pack(level, &released.codes, per_byte, base as u8, packed); // base 256 has one digit
+                kernels::untranspose_u8(level, packed, rows, width, out);
+            }
+            // Values, also where only their signs are kept.
+            Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4 | Encoding::B1 => {
+                tile.resize(self.k * LANES, 0);
+                kernels::untranspose_i16(level, &released.values, rows, self.k, tile);
+                for (row, out) in tile.chunks_exact(self.k).zip(out.chunks_exact_mut(width)) {
+                    self.encode_narrow(row, out);
+                }
+                let mut whole = vec![0; self.k];
+                for &(at, _) in released.wide.iter().filter(|(at, _)| at % LANES < rows) {
+                    // A value that 16 bits do not hold: its row again, from the exact values.
+                    let lane = at % LANES;
+                    for (j, x) in whole.iter_mut().enumerate() {
+                        *x = released.values[j * LANES + lane].into();
+                    }
+                    for (at, exact) in released.wide.iter().filter(|(at, _)| at % LANES == lane) {
+                        whole[at / LANES] = *exact;
+                    }
+                    self.encode(&whole, &mut out[lane * width..][..width]);
+                }
+            }
+        }
+    }
+
+    /// Encodes one row of values that 16 bits hold.
+    fn encode_narrow(&self, row: &[i16], out: &mut [u8]) {
+        let exact = self.unit as f32; // a power of two in range: then the product needs no rounding
+        let is_exact =
+            f64::from(exact) == self.unit && libm::frexp(self.unit).0 == 0.5 && (1e-30..1e30).contains(&exact);
+        match self.encoding {
+            Encoding::F32 if is_exact => {
+                for (bytes, &x) in out.as_chunks_mut().0.iter_mut().zip(row) {
+                    *bytes = (f32::from(x) * exact).to_le_bytes();
+                }
+            }
+            Encoding::I16 if self.divisor == 1 => {
+                for (bytes, &x) in out.as_chunks_mut().0.iter_mut().zip(row) {
+                    *bytes = x.to_le_bytes();
+                }
+            }
+            _ => {
+                let wide: Vec<i64> = row.iter().map(|&x| x.into()).collect();
+                self.encode(&wide, out);
+            }
+        }
+    }
+
+    /// Packs codes base `base`, the first of a byte most significant; a short last byte is filled with zeros.
+    fn pack(&self, row: &[i64], out: &mut [u8], per_byte: usize, code: impl Fn(i64) -> u8, base: u16) {
+        for (byte, chunk) in out.iter_mut().zip(row.chunks(per_byte)) {
+            let packed =
+                (0..per_byte).fold(0u16, |packed, at| packed * base + chunk.get(at).map_or(0, |&x| code(x).into()));
+            *byte = packed as u8;
+        }
+    }
+
+    /// `floor(x/divisor + 1/2)`.
+    fn nearest(&self, x: i64) -> i64 {
+        if self.divisor == 1 { x } else { x.saturating_add(self.divisor / 2).div_euclid(self.divisor) }
+    }
+
+    /// The codes of a row: integers, bits as 0 and 1, symbols. (For `f32` use [`Encoder::decode`].)
+    pub fn codes(&self, bytes: &[u8], out: &mut [i32]) {
+        match self.encoding {
+            Encoding::F32 => unreachable!("f32 values have no codes"),
+            Encoding::I16 => {
+                for (code, pair) in out.iter_mut().zip(bytes.chunks_exact(2)) {
+                    *code = i16::from_le_bytes([pair[0], pair[1]]).into();
+                }
+            }
+            Encoding::B8 => out.iter_mut().zip(bytes).for_each(|(code, &byte)| *code = (byte as i8).into()),
+            Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } => {
+                let (per_byte, base) = self.encoding.packing();
+                for (codes, &byte) in out.chunks_mut(per_byte).zip(bytes) {
+                    let mut rest = u16::from(byte);
+                    let mut digits = [0i32; 8];
+                    for digit in digits[..per_byte].iter_mut().rev() {
+                        *digit = (rest % base).into();
+                        rest /= base;
+                    }
+                    codes.copy_from_slice(&digits[..codes.len()]);
+                }
+            }
+        }
+    }
+
+    /// For packed codes: codes a byte, and the value of each of its digits in each of a byte's 256 states.
+    pub fn byte_values(&self) -> Option<(usize, Vec<f32>)> {
+        if !matches!(self.encoding, Encoding::B1 | Encoding::B4 | Encoding::Symbols { .. }) {
+            return None;
+        }
+        let (per_byte, base) = self.encoding.packing();
+        let top = (1..per_byte).fold(1u16, |power, _| power * base);
+        let digit = |state: u16, at: u32| state / (top / base.pow(at)) % base;
+        // A byte can hold digits that are no code (the fifth nibble symbol of five): no encoder writes them.
+        let value = |code: u16| if usize::from(code) < self.codes_count() { self.code_value(code.into()) } else { 0.0 };
+        let states = (0..256u16).flat_map(|state| (0..per_byte as u32).map(move |at| digit(state, at)));
+        Some((per_byte, states.map(value).collect()))
+    }
+
+    /// How many codes there are, for packed codes.
+    fn codes_count(&self) -> usize {
+        match self.encoding {
+            Encoding::Symbols { .. } => self.values.len(),
+            _ => self.encoding.packing().1.into(),
+        }
+    }
+
+    /// The real value of a code.
+    fn code_value(&self, code: i32) -> f32 {
+        match self.encoding {
+            Encoding::Symbols { .. } => self.values[code as usize] as f32,
+            Encoding::B1 => (2 * code - 1) as f32,
+            _ => ((f64::from(code) + self.offset()) * self.divisor as f64 * self.unit) as f32,
+        }
+    }
+
+    /// The real values of a row: bits as -1 and 1, symbols by their table.
+    pub fn decode(&self, bytes: &[u8], out: &mut [f32]) {
+        if self.encoding == Encoding::F32 {
+            for (value, four) in out.iter_mut().zip(bytes.chunks_exact(4)) {
+                *value = f32::from_le_bytes(four.try_into().expect("four bytes"));
+            }
+            return;
+        }
+        let mut codes = vec![0; self.k];
+        self.codes(bytes, &mut codes);
+        out.iter_mut().zip(&codes).for_each(|(value, &code)| *value = self.code_value(code));
+    }
+}
+
+/// The encoding that a mechanism's output has by itself.
+fn natural(mechanism: &Mechanism) -> Encoding {
+    match mechanism.id().output() {
+        OutputKind::Values => Encoding::F32,
+        OutputKind::Bits => Encoding::B1,
+        OutputKind::Symbols => Encoding::Symbols { count: mechanism.symbol_values().len() as u8 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoder(count: u8, k: usize) -> Encoder {
+        let encoding = Encoding::Symbols { count };
+        Encoder { encoding, k, divisor: 1, unit: 1.0, values: (0..count).map(|v| f64::from(v) - 1.0).collect() }
+    }
+
+    /// Value stability: the order that the documentation promises.
+    #[test]
+    fn packed_symbols_lie_as_documented() {
+        for (count, codes, bytes) in [
+            (2, vec![1, 0, 0, 0, 0, 0, 1, 1, 1], vec![0b1000_0011, 0b1000_0000]),
+            (3, vec![2, 1, 0, 1, 2, 1], vec![2 * 81 + 27 + 3 + 2, 81]),
+            (4, vec![3, 0, 1, 2, 2], vec![0b1100_0110, 0b1000_0000]),
+            (5, vec![4, 0, 3], vec![0x40, 0x30]),
+            (16, vec![15, 1, 7], vec![0xf1, 0x70]),
+        ] {
+            let encoder = encoder(count, codes.len());
+            let mut out = vec![0; encoder.bytes_per_row()];
+            encoder.encode(&codes, &mut out);
+            assert_eq!(out, bytes, "{count} symbols");
+            let mut back = vec![0; codes.len()];
+            encoder.codes(&out, &mut back);
+            assert!(back.iter().map(|&code| i64::from(code)).eq(codes.iter().copied()), "{count} symbols");
+            let mut values = vec![0.0; codes.len()];
+            encoder.decode(&out, &mut values);
+            assert!(values.iter().zip(&codes).all(|(&value, &code)| value == code as f32 - 1.0));
+        }
+    }
+
+    /// A block is what its rows are one by one: every encoding, whole and partial blocks, values beyond 16 bits.
+    #[test]
+    fn blocks_encode_as_rows_do() {
+        for k in [1, 5, 8, 31, 32, 33, 64, 160, 300] {
+            for encoding in [Encoding::F32, Encoding::I16, Encoding::B8, Encoding::B4, Encoding::B1] {
+                for (divisor, unit) in [(1, 0.125), (7, 0.125), (1, 0.3)] {
+                    let encoder = Encoder { encoding, k, divisor, unit, values: Vec::new() };
+                    let values: Vec<i16> = (0..k * LANES).map(|i| (i * 7919) as i16).collect();
+                    let mut wide = vec![(3, 40_000), (k * LANES - 1, -123_456_789)];
+                    wide.extend((k > 1).then_some((3 + (k - 1) * LANES, 65_536)));
+                    let mut released = Released::default();
+                    (released.values, released.wide) = (values, wide);
+                    check(&encoder, &released);
+                }
+            }
+            for count in [2, 3, 4, 5, 16] {
+                let encoder = encoder(count, k);
+                let codes = (0..k * LANES).map(|i| (i * 7919 % usize::from(count)) as u8).collect();
+                let mut released = Released::default();
+                released.codes = codes;
+                check(&encoder, &released);
+            }
+        }
+    }
+
+    fn check(encoder: &Encoder, released: &Released) {
+        let width = encoder.bytes_per_row();
+        for rows in [1, 6, 31, 32] {
+            let (mut room, mut block) = (EncoderRoom::default(), vec![0; rows * width]);
+            encoder.encode_block(rows, released, &mut room, &mut block);
+            for (r, found) in block.chunks_exact(width).enumerate() {
+                let at = |j: usize| {
+                    let at = j * LANES + r;
+                    let exact = released.wide.iter().find(|(wide, _)| *wide == at).map(|(_, x)| *x);
+                    exact.unwrap_or_else(|| match released.codes.get(at) {
+                        Some(code) => i64::from(*code),
+                        None => i64::from(released.values[at]),
+                    })
+                };
+                let (row, mut expected) = ((0..encoder.k).map(at).collect::<Vec<_>>(), vec![0; width]);
+                encoder.encode(&row, &mut expected);
+                assert_eq!(found, expected, "{} k {} rows {rows}", encoder.encoding, encoder.k);
+            }
+        }
+    }
+}

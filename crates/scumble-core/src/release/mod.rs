@@ -1,0 +1,13 @@
+//! THE WALL. Private values may exist left of it; right of it there is only released data.
+//!
+//! [`Releaser`] takes private rows and gives encoded released rows.
+
+mod encoder;
+mod encoding;
+mod keyed;
+mod releaser;
+
+pub use encoder::{Encoder, EncodingStatement};
+pub use encoding::Encoding;
+pub use keyed::{Fingerprint, KeyedNoise};
+pub use releaser::{NoiseSource, ReleaseError, Releaser, Worker};

@@ -1,0 +1,388 @@
+//! Private rows in, released bytes out: quantise, project, perturb, encode, on all cores.
+
+use super::encoder::EncoderRoom;
+use super::keyed::{self, Fingerprint, KeyedNoise};
+use super::{Encoder, Encoding};
+use crate::entropy::NoEntropy;
+use crate::error::{DataError, ParameterError};
+use crate::mechanism::{BlockPerturbation, Mechanism, Released};
+use crate::noise::{NoiseKey, SecretRng};
+use crate::parallel;
+use crate::projection::{BlockProjector, LANES, Room, Sketches};
+use crate::simd;
+use crate::vectors::{QuantisedRow, Rows};
+use std::fmt;
+
+/// Where the noise of a row comes from.
+#[derive(Debug)]
+pub enum NoiseSource {
+    /// Fresh from the operating system: the same input twice gives other noise.
+    Fresh,
+    /// A keyed pseudo-random function of the row: a retried task, or an unchanged row, gives the same bytes.
+    Keyed(KeyedNoise),
+}
+
+/// Why a block could not be released.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ReleaseError {
+    /// A fault of the private input; for its owner only.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// No secret randomness to be had.
+    #[error(transparent)]
+    NoEntropy(#[from] NoEntropy),
+}
+
+/// Rows that one task takes at a time, in blocks: few enough to spread over the cores.
+const TASK_ROWS: usize = 4 * LANES;
+/// Fewer rows than this go one by one: a block costs the same for one row as for all its lanes.
+const LEAST_BLOCK: usize = 6;
+
+/// A mechanism with its encoder: releases block after block, in memory that the caller sizes.
+#[derive(Debug)]
+pub struct Releaser {
+    mechanism: Mechanism,
+    encoder: Encoder,
+    noise: NoiseSource,
+    projector: Option<BlockProjector>,
+    perturbation: Option<BlockPerturbation>,
+}
+
+impl Releaser {
+    /// Fresh noise; `encoding: None` takes the mechanism's own.
+    pub fn new(mechanism: Mechanism, encoding: Option<Encoding>) -> Result<Self, ParameterError> {
+        simd::check()?;
+        let encoder = Encoder::new(&mechanism, encoding)?;
+        let projector = mechanism.block_projector();
+        let bound = projector.as_ref().map(BlockProjector::bound);
+        let perturbation = bound.and_then(|bound| BlockPerturbation::new(mechanism.perturbation(), bound));
+        Ok(Self { mechanism, encoder, noise: NoiseSource::Fresh, projector, perturbation })
+    }
+
+    /// The same without blocks: row by row, as the algorithms are written. What blocks are checked against.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn row_by_row(mut self) -> Self {
+        (self.projector, self.perturbation) = (None, None);
+        self
+    }
+
+    /// The same with noise that is a function of key, mechanism, row id and the row on the grid.
+    pub fn keyed(mut self, key: NoiseKey) -> Self {
+        self.noise = NoiseSource::Keyed(KeyedNoise::new(key, &self.mechanism));
+        self
+    }
+
+    /// The key's noise, unless noise is fresh.
+    pub fn keyed_noise(&self) -> Option<&KeyedNoise> {
+        match &self.noise {
+            NoiseSource::Keyed(noise) => Some(noise),
+            NoiseSource::Fresh => None,
+        }
+    }
+
+    /// What a ledger may know of these rows before they are released, to charge for what is new. None of fresh noise.
+    pub fn fingerprints(
+        &self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8> + Sync,
+    ) -> Result<Vec<Fingerprint>, ReleaseError> {
+        let Some(noise) = self.keyed_noise() else { return Ok(Vec::new()) };
+        let buffers = || (QuantisedRow::default(), Vec::new());
+        let mut prints = vec![Fingerprint::default(); rows.len()];
+        let work = |(quantised, content): &mut (QuantisedRow, Vec<u8>), task: usize, out: &mut [Fingerprint]| {
+            for (i, print) in (task * TASK_ROWS..).zip(out) {
+                keyed::content(rows.quantise(i, self.mechanism.grid(), first_row, quantised)?, content);
+                *print = noise.fingerprint(&id(i), content);
+            }
+            Ok::<_, ReleaseError>(())
+        };
+        parallel::try_chunks(&mut prints, TASK_ROWS, buffers, work)?;
+        Ok(prints)
+    }
+
+    /// The mechanism.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
+    }
+
+    /// The encoder.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// Releases a block; `out` gets `rows.len() * bytes_per_row` bytes. `id(i)` names row i for keyed noise.
+    ///
+    /// On an error `out` is wiped: nothing of a block that failed leaves.
+    pub fn release(
+        &self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8> + Sync,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReleaseError> {
+        out.resize(rows.len() * self.encoder.bytes_per_row(), 0);
+        let result = self.release_into(rows, first_row, id, out);
+        if result.is_err() {
+            out.clear();
+        }
+        result
+    }
+
+    /// The same into memory of the right size: `rows.len() * bytes_per_row` bytes, all zero after an error.
+    ///
+    /// # Panics
+    /// If `out` has another size.
+    pub fn release_into(
+        &self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8> + Sync,
+        out: &mut [u8],
+    ) -> Result<(), ReleaseError> {
+        let width = self.encoder.bytes_per_row();
+        assert_eq!(out.len(), rows.len() * width, "room for every row");
+        let work = |worker: &mut Result<Worker<'_>, NoEntropy>, task: usize, out: &mut [u8]| {
+            let worker = worker.as_mut().map_err(|error| *error)?;
+            worker.release_from(rows, task * TASK_ROWS, out, first_row, &id)
+        };
+        let result = parallel::try_chunks(out, TASK_ROWS * width, || self.worker(), work);
+        if result.is_err() {
+            out.fill(0);
+        }
+        result
+    }
+
+    /// One that releases batch after batch on the thread that calls it.
+    pub fn worker(&self) -> Result<Worker<'_>, NoEntropy> {
+        let block = |projector: &BlockProjector| Block {
+            room: Room::default(),
+            sketches: projector.sketches(),
+            released: Released::default(),
+            encoding: EncoderRoom::default(),
+            values: Vec::new(),
+        };
+        Ok(Worker {
+            releaser: self,
+            rng: match &self.noise {
+                NoiseSource::Fresh => SecretRng::from_os()?,
+                NoiseSource::Keyed(noise) => noise.stream(), // every row starts its own
+            },
+            quantised: QuantisedRow::default(),
+            content: Vec::new(),
+            x: vec![0; self.mechanism.k()],
+            block: self.projector.as_ref().map(block),
+        })
+    }
+}
+
+/// One thread's buffers and its own stream of noise.
+pub struct Worker<'a> {
+    releaser: &'a Releaser,
+    rng: SecretRng,
+    quantised: QuantisedRow,
+    content: Vec<u8>,
+    x: Vec<i64>,
+    block: Option<Block>,
+}
+
+/// Room for a block of rows.
+struct Block {
+    room: Room,
+    sketches: Sketches,
+    released: Released,
+    encoding: EncoderRoom,
+    values: Vec<i64>,
+}
+
+impl fmt::Debug for Worker<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Worker(..)")
+    }
+}
+
+impl Worker<'_> {
+    /// [`Releaser::release`] on this thread alone.
+    pub fn release(
+        &mut self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReleaseError> {
+        out.resize(rows.len() * self.releaser.encoder.bytes_per_row(), 0);
+        let result = self.release_from(rows, 0, out, first_row, &id);
+        if result.is_err() {
+            out.clear();
+        }
+        result
+    }
+
+    /// Releases rows `start..` into `out`.
+    fn release_from(
+        &mut self,
+        rows: Rows<'_>,
+        start: usize,
+        out: &mut [u8],
+        first_row: u64,
+        id: &impl Fn(usize) -> Vec<u8>,
+    ) -> Result<(), ReleaseError> {
+        let width = self.releaser.encoder.bytes_per_row();
+        for (block, out) in out.chunks_mut(LANES * width).enumerate() {
+            let (start, len) = (start + block * LANES, out.len() / width);
+            let takes = self.releaser.projector.as_ref().is_some_and(|projector| projector.takes(rows));
+            if takes && len >= LEAST_BLOCK {
+                self.release_block(rows.slice(start, len), start, out, first_row, id)?;
+            } else {
+                for (i, out) in (start..).zip(out.chunks_exact_mut(width)) {
+                    self.release_row(rows, i, first_row, id, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Projects all rows at once, and perturbs them so where noise is fresh and each value is perturbed by itself.
+    fn release_block(
+        &mut self,
+        rows: Rows<'_>,
+        start: usize,
+        out: &mut [u8],
+        first_row: u64,
+        id: &impl Fn(usize) -> Vec<u8>,
+    ) -> Result<(), ReleaseError> {
+        let Releaser { mechanism, encoder, noise, projector, perturbation } = self.releaser;
+        let (Some(projector), Some(block)) = (projector, &mut self.block) else { unreachable!("blocks are there") };
+        let Block { room, sketches, released, encoding, values } = block;
+        projector.project(rows, first_row + start as u64, room, sketches)?;
+        if let (Some(perturbation), NoiseSource::Fresh) = (perturbation, noise) {
+            perturbation.apply(sketches, released, &mut self.rng);
+            if released.is_narrow(sketches) {
+                encoder.encode_block(rows.len(), released, encoding, out);
+                return Ok(());
+            }
+        }
+        let perturbed = perturbation.is_some() && matches!(noise, NoiseSource::Fresh);
+        let k = mechanism.k();
+        values.resize(rows.len() * k, 0);
+        sketches.rows(k, values);
+        let each = values.chunks_exact_mut(k).zip(out.chunks_exact_mut(encoder.bytes_per_row()));
+        for (r, (x, out)) in each.enumerate() {
+            if perturbed {
+                let wide = released.wide.iter().filter(|(at, _)| at % LANES == r);
+                wide.for_each(|(at, exact)| x[at / LANES] = *exact);
+            } else {
+                if let NoiseSource::Keyed(noise) = noise {
+                    let u = projector.quantise(rows, r, first_row + start as u64, &mut self.quantised)?;
+                    keyed::content(u, &mut self.content);
+                    noise.start(&mut self.rng, &id(start + r), &self.content);
+                }
+                mechanism.perturbation().apply(x, &mut self.rng);
+            }
+            encoder.encode(x, out);
+        }
+        Ok(())
+    }
+
+    fn release_row(
+        &mut self,
+        rows: Rows<'_>,
+        i: usize,
+        first_row: u64,
+        id: &impl Fn(usize) -> Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), ReleaseError> {
+        let mechanism = &self.releaser.mechanism;
+        let u = rows.quantise(i, mechanism.grid(), first_row, &mut self.quantised)?;
+        if let NoiseSource::Keyed(noise) = &self.releaser.noise {
+            keyed::content(u, &mut self.content);
+            noise.start(&mut self.rng, &id(i), &self.content);
+        }
+        mechanism.release_row(u, &mut self.x, &mut self.rng).map_err(|kind| DataError {
+            row: first_row + i as u64,
+            column: None,
+            kind,
+        })?;
+        self.releaser.encoder.encode(&self.x, out);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanism::{MechanismId, Parameters};
+    use crate::projection::Seed;
+    use crate::vectors::{Range, Scalars};
+
+    fn releaser(id: MechanismId, symbols: Option<u8>, encoding: Option<Encoding>) -> Releaser {
+        let range = Range { lo: -1.0, hi: 1.0 };
+        let mut parameters = Parameters::new(id, 100, 40, 2.0, 1.0, range, Seed([5; 32])).with_delta(1e-6);
+        if id.notion() != crate::mechanism::NotionKind::Approximate {
+            parameters.delta = None;
+        }
+        parameters.symbols = symbols;
+        Releaser::new(Mechanism::new(parameters).unwrap(), encoding).unwrap()
+    }
+
+    /// With keyed noise blocks give the very bytes that rows give: only the projection goes by blocks.
+    #[test]
+    fn keyed_blocks_equal_rows() {
+        let data: Vec<f32> = (0..100 * 77).map(|i| (i * 7919 % 2001) as f32 / 1000.0 - 1.0).collect();
+        let rows = Rows::dense(Scalars::F32(&data), 100);
+        let id = |i: usize| i.to_le_bytes().to_vec();
+        for (mechanism, symbols, encoding) in [
+            (MechanismId::DpSignoporpCeil, None, None),
+            (MechanismId::DpOporpStaircase, None, Some(Encoding::I16)),
+            (MechanismId::DpOporpLaplace, None, None),
+            (MechanismId::DpOporpLattice, Some(3), None),
+            (MechanismId::RawStaircase, None, None),
+            (MechanismId::Signcap, None, None),
+        ] {
+            let key = || NoiseKey::from_bytes([7; 32]);
+            let (mut blocks, mut one_by_one) = (Vec::new(), Vec::new());
+            releaser(mechanism, symbols, encoding).keyed(key()).release(rows, 9, id, &mut blocks).unwrap();
+            let plain = releaser(mechanism, symbols, encoding).row_by_row().keyed(key());
+            plain.release(rows, 9, id, &mut one_by_one).unwrap();
+            assert!(blocks == one_by_one, "{mechanism}");
+        }
+    }
+
+    /// Fresh noise in blocks has the law of fresh noise in rows: released means agree within 7 standard errors (alpha < 1e-9).
+    #[test]
+    fn fresh_blocks_follow_the_rows() {
+        let data: Vec<f32> = [0.5f32, -0.25, 0.0, 1.0].repeat(25).repeat(4000);
+        let rows = Rows::dense(Scalars::F32(&data), 100);
+        for (mechanism, symbols) in [
+            (MechanismId::DpSignoporpCeil, None),
+            (MechanismId::DpSignoporpRrSmooth, None),
+            (MechanismId::DpOporpStaircase, None),
+            (MechanismId::DpOporp, None),
+            (MechanismId::DpOporpLattice, Some(3)),
+            (MechanismId::DpOporpZones, Some(5)),
+        ] {
+            let moments = |releaser: Releaser| {
+                let (mut bytes, k) = (Vec::new(), releaser.mechanism().k());
+                releaser.release(rows, 0, |_| Vec::new(), &mut bytes).unwrap();
+                let (mut sums, mut values) = (vec![(0.0, 0.0); k], vec![0.0; k]);
+                for row in bytes.chunks_exact(releaser.encoder().bytes_per_row()) {
+                    releaser.encoder().decode(row, &mut values);
+                    sums.iter_mut().zip(&values).for_each(|(sum, &v)| {
+                        sum.0 += f64::from(v);
+                        sum.1 += f64::from(v * v);
+                    });
+                }
+                sums
+            };
+            let blocks = releaser(mechanism, symbols, None);
+            assert!(blocks.perturbation.is_some(), "{mechanism}");
+            let (a, b) = (moments(blocks), moments(releaser(mechanism, symbols, None).row_by_row()));
+            for (a, b) in a.iter().zip(&b) {
+                let n = rows.len() as f64;
+                let variance = |sums: &(f64, f64)| (sums.1 / n - (sums.0 / n).powi(2)).max(10.0 / n);
+                let error = ((variance(a) + variance(b)) / n).sqrt();
+                assert!((a.0 - b.0).abs() / n < 7.0 * error, "{mechanism}: {} {}", a.0 / n, b.0 / n);
+            }
+        }
+    }
+}

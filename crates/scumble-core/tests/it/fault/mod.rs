@@ -1,0 +1,3 @@
+//! Requests that must be refused.
+
+mod refusals;

@@ -1,0 +1,312 @@
+//! Empirical lower bounds on epsilon: does the code do what the certificate says?
+//!
+//! Takes pairs of neighbours ([`Pair`]), runs the real path on both (clip, quantise, project, perturb, encode), chooses
+//! on one sample an event that one row makes likelier, counts it in another, and bounds the loss from below:
+//! `epsilon >= ln((p_low - delta) / q_high)` with Clopper and Pearson's bounds. The chance that any bound of a run is
+//! wrong is at most one minus the stated confidence: it is divided by the number of events that are counted. Screening
+//! many pairs costs no confidence, because the samples that chose are not those that count.
+//!
+//! A bound above the claim proves the claim broken. A bound below it proves nothing: an audit finds faults, it does not
+//! show their absence; the proof is in the exact checks of each mechanism. Rows are made up; no private data is read.
+
+mod attacks;
+mod event;
+mod interval;
+mod neighbours;
+
+pub use attacks::{Averaging, AveragingStep, Counterexample, averaging, counterexample};
+pub use neighbours::Pair;
+
+use event::{Event, Sample};
+use rayon::prelude::*;
+use scumble::error::ParameterError;
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::privacy::{Promise, Unit};
+use scumble::projection::Seed;
+use scumble::release::{Encoding, ReleaseError, Releaser};
+use scumble::vectors::{Range, Rows, Scalars};
+use serde::Serialize;
+
+/// Anything that releases rows under a claim: the real releaser, or a faulty one in a test.
+pub trait Target: Sync {
+    /// The mechanism that is claimed to run.
+    fn claim(&self) -> &Mechanism;
+
+    /// Releases the rows and gives what a reader of the bytes sees: k values, bits or symbols a row.
+    fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, ReleaseError>;
+}
+
+impl Target for Releaser {
+    fn claim(&self) -> &Mechanism {
+        self.mechanism()
+    }
+
+    fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, ReleaseError> {
+        let (encoder, k) = (self.encoder(), self.mechanism().k());
+        let mut bytes = Vec::new();
+        Releaser::release(self, rows, 0, |i| (i as u64).to_le_bytes().to_vec(), &mut bytes)?;
+        let mut values = vec![0.0; rows.len() * k];
+        let mut codes = vec![0; k];
+        for (bytes, out) in bytes.chunks_exact(encoder.bytes_per_row()).zip(values.chunks_exact_mut(k)) {
+            match encoder.encoding() {
+                Encoding::F32 => encoder.decode(bytes, out),
+                // Codes, not values: two symbols may stand for the same value.
+                _ => {
+                    encoder.codes(bytes, &mut codes);
+                    out.iter_mut().zip(&codes).for_each(|(out, &code)| *out = code as f32);
+                }
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// How hard to look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The chance that every bound of the run is right.
+    pub confidence: f64,
+    /// How many audits share that confidence.
+    pub audits: usize,
+    /// Samples of each row to choose an event with, and as many to count it in [`None`: by epsilon and size].
+    pub samples: Option<usize>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { confidence: 0.999_999, audits: 1, samples: None }
+    }
+}
+
+/// Pairs that get a full sample after the screening.
+const FINALISTS: usize = 3;
+
+/// Events that are counted: those of the finalists, and one beside a known row.
+const COUNTED: usize = FINALISTS + 1;
+
+/// Numbers held for one sample of one row, at the most.
+const MOST_NUMBERS: usize = 1 << 24;
+
+/// Numbers drawn, or so many steps of about the same cost, for one sample of one row.
+const MOST_WORK: usize = 1 << 26;
+
+impl Settings {
+    /// The chance of error that one count may have.
+    fn alpha(&self) -> f64 {
+        (1.0 - self.confidence) / (self.audits.max(1) * COUNTED * 2) as f64
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            let found = self.confidence;
+            return Err(ParameterError::invalid(format!("confidence must lie strictly between 0 and 1, got {found}")));
+        }
+        match self.samples {
+            Some(samples) if !(100..=10_000_000).contains(&samples) => {
+                Err(ParameterError::invalid(format!("samples must be between 100 and 10000000, got {samples}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A small epsilon needs counts that are exact to a tenth of it.
+    fn samples(&self, mechanism: &Mechanism, epsilon: f64) -> usize {
+        let (k, dim) = (mechanism.k(), mechanism.parameters().dim);
+        let work = match mechanism.id() {
+            MechanismId::Privcube => k * k / 6,
+            _ if mechanism.projection().is_dense_matrix() => k * dim / 64,
+            _ => k.max(dim / 8),
+        };
+        // One attribute enters every output of a dense matrix: the loss shows where all of them are in their tails.
+        let base = if mechanism.projection().is_dense_matrix() { 180_000.0 } else { 60_000.0 };
+        let wanted = base / epsilon.min(1.0).powi(2);
+        let most = (MOST_NUMBERS / k.max(4)).min(MOST_WORK / work.max(8));
+        self.samples.unwrap_or((wanted as usize).min(most)).max(100)
+    }
+}
+
+/// Why an audit could not be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AuditError {
+    /// The mechanism or the settings.
+    #[error(transparent)]
+    Parameters(#[from] ParameterError),
+    /// The release itself.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+}
+
+/// What an audit says of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// No pair gave a bound above the claim.
+    NotRefuted,
+    /// A pair did: the code does not do what its certificate says.
+    Broken,
+    /// Individual DP: there is no claim between neighbours, and the certificate says so.
+    NotPrivate,
+}
+
+/// The outcome of an audit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// Which mechanism.
+    pub mechanism: MechanismId,
+    /// Neighbours.
+    pub unit: Unit,
+    /// The claim (for individual DP: the number that the paper would print).
+    pub epsilon: f64,
+    /// Likewise; 0 for a pure claim.
+    pub delta: f64,
+    /// Epsilon is at least this, but for the chance that the settings allow.
+    pub lower_bound: f64,
+    /// The pair that gave it.
+    pub pair: Pair,
+    /// What moves between its rows, in words.
+    pub change: String,
+    /// Samples of each row in which the event was counted.
+    pub samples: u64,
+    /// How often it happened from the row that makes it likelier, and from the other.
+    pub counts: [u64; 2],
+    /// How many pairs were screened.
+    pub pairs: usize,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// Audits a target.
+pub fn audit(target: &dyn Target, settings: &Settings) -> Result<Finding, AuditError> {
+    settings.check()?;
+    let mechanism = target.claim();
+    auditable(mechanism)?;
+    let (epsilon, delta) = claimed(mechanism.promise());
+    let n = settings.samples(mechanism, epsilon);
+    let (beside, pairs): (Vec<Pair>, Vec<Pair>) =
+        neighbours::pairs(mechanism).into_iter().partition(|pair| pair.with_company);
+
+    // Screen every pair with a small sample; how the ranking comes out cannot make a bound wrong.
+    let deviations = (-2.0 * settings.alpha().ln()).sqrt();
+    let mut screened = pairs
+        .par_iter()
+        .map(|pair| {
+            let samples = draw(target, pair, (n / 16).clamp(1000, 16_000))?;
+            Ok((Event::choose(&samples, &views(mechanism, pair), delta, deviations).1, pair))
+        })
+        .collect::<Result<Vec<(f64, &Pair)>, ReleaseError>>()?;
+    screened.sort_by(|a, b| b.0.total_cmp(&a.0));
+
+    let mut best: Option<Finding> = None;
+    // What rows share cannot be seen in one row's law, so the pair beside a known row is always counted.
+    for pair in screened.into_iter().map(|(_, pair)| pair).take(FINALISTS).chain(&beside) {
+        let chosen = Event::choose(&draw(target, pair, n)?, &views(mechanism, pair), delta, deviations).0;
+        let fresh = draw(target, pair, n)?;
+        let counts = chosen.count(&fresh);
+        let samples = fresh[0].len() as u64;
+        let low = interval::at_least(counts.likelier, samples, settings.alpha());
+        let high = interval::at_most(counts.other, samples, settings.alpha());
+        let lower_bound = if low > delta { ((low - delta) / high).ln().max(0.0) } else { 0.0 };
+        if best.as_ref().is_some_and(|best| best.lower_bound >= lower_bound) {
+            continue;
+        }
+        best = Some(Finding {
+            mechanism: mechanism.id(),
+            unit: mechanism.parameters().unit,
+            epsilon,
+            delta,
+            lower_bound,
+            pair: pair.clone(),
+            change: pair.change(),
+            samples,
+            counts: [counts.likelier, counts.other],
+            pairs: pairs.len() + beside.len(),
+            verdict: match mechanism.promise() {
+                Promise::NotPrivate(_) => Verdict::NotPrivate,
+                Promise::Private(_) if lower_bound > epsilon => Verdict::Broken,
+                Promise::Private(_) => Verdict::NotRefuted,
+            },
+        });
+    }
+    Ok(best.expect("every unit has pairs"))
+}
+
+/// The matrix is drawn once in an audit, so a claim over its draw cannot be tested.
+fn auditable(mechanism: &Mechanism) -> Result<(), ParameterError> {
+    let over_the_matrix = mechanism.id() == MechanismId::DpSignrpRr
+        && mechanism.parameters().delta.is_some()
+        && mechanism.parameters().unit != Unit::Record;
+    match over_the_matrix {
+        true => Err(ParameterError::invalid(
+            "the delta of dp-signrp-rr is a chance over the draw of its matrix, which an audit holds fixed; leave \
+             --delta out to audit its pure form",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn claimed(promise: &Promise) -> (f64, f64) {
+    match promise {
+        Promise::Private(guarantee) => (guarantee.epsilon, guarantee.delta),
+        Promise::NotPrivate(individual) => (individual.nominal_epsilon, individual.nominal_delta),
+    }
+}
+
+/// Releases in samples that need a release each.
+const MOST_RELEASES: usize = 4000;
+
+/// Known rows beside the audited one, at the most.
+const MOST_COMPANY: usize = 8;
+
+/// Releases both rows of a pair `n` times.
+fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], ReleaseError> {
+    let dim = pair.rows[0].len();
+    let one = |row: &[f64]| -> Result<Sample, ReleaseError> {
+        let k = target.claim().k();
+        if !pair.with_company {
+            // One row in memory, n rows to the releaser.
+            let rows = Rows::strided(Scalars::F64(row), n, dim, 0, 1);
+            return Ok(Sample { width: k, values: target.release(rows)? });
+        }
+        // Noise that two rows, two coordinates or two releases share shows in their differences.
+        let block = [row, &pair.rows[0].repeat(MOST_COMPANY)].concat();
+        let releases = (0..n.min(MOST_RELEASES)).into_par_iter().map(|at| {
+            // By turns few and many rows: a releaser may treat them differently.
+            let rows = if at % 2 == 0 { 2 } else { 1 + MOST_COMPANY };
+            let released = target.release(Rows::dense(Scalars::F64(&block[..rows * dim]), dim))?;
+            let (own, known) = released.split_at(k);
+            let to_known = own.iter().zip(known).map(|(a, b)| a - b);
+            let to_next = own.iter().zip(own.iter().cycle().skip(1)).map(|(a, b)| a - b);
+            Ok(own.iter().copied().chain(to_known).chain(to_next).collect::<Vec<f32>>())
+        });
+        Ok(Sample { width: 3 * k, values: releases.collect::<Result<Vec<_>, ReleaseError>>()?.concat() })
+    };
+    Ok([one(&pair.rows[0])?, one(&pair.rows[1])?])
+}
+
+/// The groups of columns that are scored together.
+fn views(mechanism: &Mechanism, pair: &Pair) -> Vec<std::ops::Range<usize>> {
+    let k = mechanism.k();
+    let count = if pair.with_company { 3 } else { 1 };
+    (0..count).map(|row| row * k..(row + 1) * k).collect()
+}
+
+/// A small case of a mechanism, in which few outputs share the loss and samples show it.
+pub fn small_case(id: MechanismId, epsilon: f64, beta: f64, range: Range, seed: Seed) -> Parameters {
+    use MechanismId::*;
+    let (dim, k) = match id {
+        Privcube | Signcap => (8, 8),
+        DpRpG | DpRpGAnalytic | DpRpGOpt | DpRpGOptB | DpRpL | DpSignrpRr | DpSignrpRrSmooth | DpSignrpCeil
+        | SignDpRpGOptB => (8, 2),
+        _ => (8, 4),
+    };
+    let mut parameters = Parameters::new(id, dim, k, epsilon, beta, range, seed);
+    parameters.delta = default_delta(id);
+    parameters.i_understand_this_is_not_dp = true;
+    parameters
+}
+
+/// A delta that an audit can see: the event of a delta of 1e-6 would need a hundred million samples.
+pub fn default_delta(id: MechanismId) -> Option<f64> {
+    let gaussian = matches!(id, MechanismId::IdpSignrpG | MechanismId::IdpSignoporpG);
+    (id.notion() == NotionKind::Approximate || gaussian).then_some(0.01)
+}

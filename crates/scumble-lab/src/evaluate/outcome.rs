@@ -1,0 +1,223 @@
+//! What a sweep found: one row a measurement, summaries with confidence intervals, CSV and Parquet.
+
+use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use scumble::release::Encoding;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// One measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The data and the task, as the caller names them.
+    pub task: String,
+    /// The candidate's name.
+    pub design: String,
+    /// Id of the mechanism, or `none` for the sketch without privacy.
+    pub mechanism: String,
+    /// Size of the sketch.
+    pub k: usize,
+    /// Repetitions `t` of OPORP.
+    pub repeats: usize,
+    /// How a row is stored.
+    pub encoding: Encoding,
+    /// Bits that a stored row takes.
+    pub bits_per_row: usize,
+    /// Infinite without privacy.
+    pub epsilon: f64,
+    /// 0 for a pure guarantee.
+    pub delta: f64,
+    /// Which repetition: another projection and other noise.
+    pub repetition: usize,
+    /// `recall@50`, `precision@10`, `accuracy`, with ` exact query` where the query is not released.
+    pub metric: String,
+    /// The measurement.
+    pub value: f64,
+}
+
+/// Mean of repetitions with the half-width of its 95% confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Mean.
+    pub mean: f64,
+    /// Half the width of the interval; 0 for a single repetition.
+    pub half: f64,
+    /// Repetitions.
+    pub n: usize,
+}
+
+impl Estimate {
+    /// By Student's law.
+    pub fn of(values: &[f64]) -> Self {
+        let n = values.len();
+        let mean = values.iter().sum::<f64>() / n.max(1) as f64;
+        if n < 2 {
+            return Self { mean, half: 0.0, n };
+        }
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
+        Self { mean, half: student(n - 1) * (variance / n as f64).sqrt(), n }
+    }
+}
+
+/// The 97.5% point of Student's law.
+fn student(freedom: usize) -> f64 {
+    const POINTS: [f64; 15] =
+        [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131];
+    // Beyond the table: Cornish and Fisher's expansion, good to three digits.
+    POINTS
+        .get(freedom - 1)
+        .copied()
+        .unwrap_or_else(|| 1.960 + 2.372 / freedom as f64 + 2.822 / (freedom as f64).powi(2))
+}
+
+/// Measurements with questions that tables, charts and verdicts ask.
+#[derive(Debug, Clone, Default)]
+pub struct Outcomes(pub Vec<Outcome>);
+
+impl Outcomes {
+    /// The values of one cell, by repetition.
+    pub fn values(&self, wanted: impl Fn(&Outcome) -> bool) -> Vec<f64> {
+        let mut found: Vec<(usize, f64)> =
+            self.0.iter().filter(|o| wanted(o)).map(|o| (o.repetition, o.value)).collect();
+        found.sort_by_key(|(repetition, _)| *repetition);
+        found.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// The mean of one cell, if it was measured.
+    pub fn estimate(&self, wanted: impl Fn(&Outcome) -> bool) -> Option<Estimate> {
+        let values = self.values(wanted);
+        (!values.is_empty()).then(|| Estimate::of(&values))
+    }
+
+    /// Every value of a field once, in the order of appearance.
+    pub fn distinct<T: PartialEq>(&self, field: impl Fn(&Outcome) -> T) -> Vec<T> {
+        let mut found = Vec::new();
+        for value in self.0.iter().map(field) {
+            if !found.contains(&value) {
+                found.push(value);
+            }
+        }
+        found
+    }
+
+    /// Writes comma-separated values with a header.
+    pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
+        writeln!(out, "{}", COLUMNS.join(","))?;
+        for o in &self.0 {
+            let text = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+            writeln!(
+                out,
+                "{},{},{},{},{},{},{},{},{},{},{},{}",
+                text(&o.task),
+                text(&o.design),
+                o.mechanism,
+                o.k,
+                o.repeats,
+                o.encoding,
+                o.bits_per_row,
+                o.epsilon,
+                o.delta,
+                o.repetition,
+                text(&o.metric),
+                o.value
+            )?;
+        }
+        out.flush()
+    }
+
+    /// Writes a Parquet file.
+    pub fn write_parquet(&self, out: impl Write + Send) -> io::Result<()> {
+        let rows = &self.0;
+        let text = |field: &dyn Fn(&Outcome) -> String| -> ArrayRef {
+            Arc::new(rows.iter().map(|o| Some(field(o))).collect::<StringArray>())
+        };
+        let count = |field: &dyn Fn(&Outcome) -> usize| -> ArrayRef {
+            Arc::new(rows.iter().map(|o| field(o) as u64).collect::<UInt64Array>())
+        };
+        let real = |field: &dyn Fn(&Outcome) -> f64| -> ArrayRef {
+            Arc::new(rows.iter().map(field).collect::<Float64Array>())
+        };
+        let columns = [
+            text(&|o| o.task.clone()),
+            text(&|o| o.design.clone()),
+            text(&|o| o.mechanism.clone()),
+            count(&|o| o.k),
+            count(&|o| o.repeats),
+            text(&|o| o.encoding.to_string()),
+            count(&|o| o.bits_per_row),
+            real(&|o| o.epsilon),
+            real(&|o| o.delta),
+            count(&|o| o.repetition),
+            text(&|o| o.metric.clone()),
+            real(&|o| o.value),
+        ];
+        let batch = RecordBatch::try_from_iter(COLUMNS.into_iter().zip(columns)).map_err(io::Error::other)?;
+        let mut writer = ArrowWriter::try_new(out, batch.schema(), None)?;
+        writer.write(&batch)?;
+        writer.close()?;
+        Ok(())
+    }
+}
+
+const COLUMNS: [&str; 12] = [
+    "task",
+    "design",
+    "mechanism",
+    "k",
+    "repeats",
+    "encoding",
+    "bits_per_row",
+    "epsilon",
+    "delta",
+    "repetition",
+    "metric",
+    "value",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(design: &str, repetition: usize, value: f64) -> Outcome {
+        Outcome {
+            task: "toy, \"small\"".into(),
+            design: design.into(),
+            mechanism: "dp-oporp".into(),
+            k: 4,
+            repeats: 1,
+            encoding: Encoding::F32,
+            bits_per_row: 128,
+            epsilon: 5.0,
+            delta: 1e-6,
+            repetition,
+            metric: "recall@50".into(),
+            value,
+        }
+    }
+
+    #[test]
+    fn intervals_by_students_law() {
+        let e = Estimate::of(&[1.0, 2.0, 3.0]);
+        assert_eq!((e.mean, e.n), (2.0, 3));
+        assert!((e.half - 4.303 / 3f64.sqrt()).abs() < 1e-9);
+        assert_eq!(Estimate::of(&[7.0]), Estimate { mean: 7.0, half: 0.0, n: 1 });
+        assert!((student(30) - 2.042).abs() < 1e-3 && (student(15) - 2.131).abs() < 1e-3);
+    }
+
+    #[test]
+    fn cells_come_in_the_order_of_repetitions_and_files_can_be_read() {
+        let all = Outcomes(vec![outcome("b", 1, 0.2), outcome("a", 0, 0.5), outcome("b", 0, 0.1)]);
+        assert_eq!(all.values(|o| o.design == "b"), [0.1, 0.2]);
+        assert_eq!(all.distinct(|o| o.design.clone()), ["b", "a"]);
+        assert!(all.estimate(|o| o.k == 5).is_none());
+        let (mut csv, mut parquet) = (Vec::new(), Vec::new());
+        all.write_csv(&mut csv).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        assert!(
+            csv.lines().nth(1).unwrap().starts_with("\"toy, \"\"small\"\"\",\"b\",dp-oporp,4,1,f32,128,5,0.000001,1")
+        );
+        all.write_parquet(&mut parquet).unwrap();
+        assert_eq!(&parquet[..4], b"PAR1");
+    }
+}

@@ -1,0 +1,539 @@
+//! Retrieval and classification over mechanisms, epsilons and repetitions, on data that the caller may see.
+//!
+//! A repetition is another public seed and other noise. Rows and queries (or training and test rows) are released by
+//! the same mechanism; the truth comes from the private rows, so nothing found here is private.
+
+use super::outcome::{Outcome, Outcomes};
+use super::svm;
+use rayon::prelude::*;
+use scumble::error::{DataError, ParameterError};
+use scumble::mechanism::{Mechanism, Parameters};
+use scumble::noise::SecretRng;
+use scumble::plan::{PlanError, Request, plan};
+use scumble::projection::{Projection, ProjectionKind, Seed};
+use scumble::recall::Features;
+use scumble::recall::{TRUE_NEIGHBOURS, neighbours, precision_recall, rankings, true_neighbours};
+use scumble::release::{Encoder, Encoding, Release, ReleaseError, Releaser};
+use scumble::search::{ExactQueries, Queries, search};
+use scumble::vectors::Rows;
+
+/// One thing to try: a mechanism and an encoding. Epsilon and seed of the parameters are replaced in the sweep.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Name in tables and legends.
+    pub name: String,
+    /// All public inputs but epsilon and seed.
+    pub parameters: Parameters,
+    /// How rows are stored; the mechanism's own if not given.
+    pub encoding: Option<Encoding>,
+    /// A bit whose projected value is 0 is a fair coin, as the paper has it: to show what that costs.
+    pub coin_at_zero: bool,
+    /// What `plan` chose at each epsilon, in place of parameters and encoding; empty for what was asked for by name.
+    planned: Vec<(f64, Parameters, Encoding)>,
+}
+
+/// Name of the candidate that `plan` chooses.
+pub const AUTO: &str = "auto";
+
+/// Added to the name of a candidate with the paper's coin.
+pub const COIN_AT_ZERO: &str = ", coin at 0";
+
+impl Candidate {
+    /// Named by the mechanism, its repetitions and its encoding, if they are not the plain ones.
+    pub fn new(parameters: Parameters, encoding: Option<Encoding>) -> Self {
+        let mut name = parameters.mechanism.to_string();
+        if parameters.repeats > 1 {
+            name += &format!(", t = {}", parameters.repeats);
+        }
+        if let Some(symbols) = parameters.symbols {
+            name += &format!(", {symbols} symbols");
+        }
+        if let Some(clip) = parameters.sketch_clip {
+            name += &format!(", clip {clip}");
+        }
+        if let Some(encoding) = encoding {
+            name += &format!(", {encoding}");
+        }
+        Self { name, parameters, encoding, coin_at_zero: false, planned: Vec::new() }
+    }
+
+    /// The same with the paper's fair coin where the projected value is 0.
+    pub fn with_coin_at_zero(mut self) -> Self {
+        self.name += COIN_AT_ZERO;
+        self.coin_at_zero = true;
+        self
+    }
+
+    /// What `plan` chooses at each epsilon for these public numbers and this k; the mechanism among them gives way.
+    pub fn auto(parameters: &Parameters, epsilons: &[f64]) -> Result<Self, SweepError> {
+        let choose = |&epsilon: &f64| {
+            let (parameters, k) = (Parameters { epsilon, ..parameters.clone() }, Some(parameters.k));
+            let best = plan(&Request { parameters, mechanism: None, k, encoding: None, bytes: None })?.best;
+            Ok((epsilon, best.mechanism.parameters().clone(), best.encoding))
+        };
+        let planned = epsilons.iter().map(choose).collect::<Result<_, SweepError>>()?;
+        Ok(Self { name: AUTO.into(), planned, ..Self::new(parameters.clone(), None) })
+    }
+
+    /// True for a mechanism that the paper does not have.
+    pub fn is_ours(&self) -> bool {
+        self.parameters.mechanism.paper().starts_with("ours")
+    }
+
+    /// The sketch itself, which no noise asks to clip.
+    fn unclipped(&self) -> Self {
+        Self { parameters: Parameters { sketch_clip: None, ..self.parameters.clone() }, ..self.clone() }
+    }
+
+    fn built(&self, epsilon: f64, seed: Seed) -> Result<(Mechanism, Option<Encoding>), ParameterError> {
+        let chosen = self.planned.iter().find(|(at, ..)| *at == epsilon);
+        let (parameters, encoding) =
+            chosen.map_or((&self.parameters, self.encoding), |(_, parameters, encoding)| (parameters, Some(*encoding)));
+        Ok((Mechanism::new(Parameters { epsilon, seed, ..parameters.clone() })?, encoding))
+    }
+}
+
+/// How long and over what.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Name of the data and the task.
+    pub task: String,
+    /// Values of epsilon.
+    pub epsilons: Vec<f64>,
+    /// Repetitions, each with its own seed and noise.
+    pub repetitions: usize,
+    /// Depths R of precision and recall.
+    pub depths: Vec<usize>,
+    /// Also rank by the searcher's exact queries.
+    pub exact_queries: bool,
+    /// Also measure the sketch without privacy.
+    pub without_privacy: bool,
+    /// Also train on the rows as they are, without sketch and noise.
+    pub rows_as_they_are: bool,
+    /// C of the linear model; `None` to choose it for every model on its own training rows.
+    pub svm_c: Option<f64>,
+}
+
+/// Why a sweep stopped.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SweepError {
+    /// A parameter is wrong or a mechanism refuses.
+    #[error(transparent)]
+    Parameters(#[from] ParameterError),
+    /// A fault of the input.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+}
+
+impl From<PlanError> for SweepError {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Parameters(error) => error.into(),
+            PlanError::Sample(error) => error.into(),
+        }
+    }
+}
+
+impl From<DataError> for SweepError {
+    fn from(error: DataError) -> Self {
+        Self::Release(error.into())
+    }
+}
+
+/// Told after each measurement: how many of how many are done.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
+
+/// The public seed of a repetition: the same for every candidate, so that they can be compared in pairs.
+pub(crate) fn seed_of(repetition: usize) -> Seed {
+    let mut bytes = *b"scumble evaluation, repetition 0";
+    bytes[24..].copy_from_slice(&(repetition as u64).to_le_bytes());
+    Seed(bytes)
+}
+
+/// Recall and precision of every candidate at every epsilon.
+pub fn retrieval(
+    database: Rows<'_>,
+    queries: Rows<'_>,
+    candidates: &[Candidate],
+    settings: &Settings,
+    progress: Progress<'_>,
+) -> Result<Outcomes, SweepError> {
+    let truth = true_neighbours(&Features::from_rows(&database), &Features::from_rows(&queries), TRUE_NEIGHBOURS)?;
+    let top = settings.depths.iter().copied().max().unwrap_or(TRUE_NEIGHBOURS);
+    let measure = |tables: Tables, found: &mut Vec<(String, f64)>| {
+        let mut record = |rankings: Vec<Vec<u32>>, suffix: &str| {
+            for at in precision_recall(&rankings, &truth, &settings.depths) {
+                found.push((format!("recall@{}{suffix}", at.at), at.recall));
+                found.push((format!("precision@{}{suffix}", at.at), at.precision));
+            }
+        };
+        match tables {
+            Tables::Exact([rows, asked]) => record(neighbours(&rows, &asked, top), ""),
+            // As the paper searches: cosine on values, Hamming on bits.
+            Tables::Released(tables) => {
+                let [rows, asked] = &*tables;
+                record(rankings(search(rows, Queries::Released(asked), top, None)?), "");
+                if settings.exact_queries {
+                    let exact = ExactQueries::project(rows.mechanism(), queries)?;
+                    record(rankings(search(rows, Queries::Exact(&exact), top, None)?), " exact query");
+                }
+            }
+        }
+        Ok(())
+    };
+    run(database, queries, candidates, settings, progress, measure)
+}
+
+/// Test accuracy of a linear SVM trained on the release of every candidate at every epsilon.
+pub fn classification(
+    train: (Rows<'_>, &[u32]),
+    test: (Rows<'_>, &[u32]),
+    candidates: &[Candidate],
+    settings: &Settings,
+    progress: Progress<'_>,
+) -> Result<Outcomes, SweepError> {
+    let measure = |tables: Tables, found: &mut Vec<(String, f64)>| {
+        let [rows, asked] = tables.into_features();
+        let accuracy = svm::train_and_test((&rows, train.1), (&asked, test.1), settings.svm_c)?;
+        found.push(("accuracy".into(), accuracy));
+        Ok(())
+    };
+    let mut outcomes = run(train.0, test.0, candidates, settings, progress, measure)?;
+    if settings.rows_as_they_are {
+        let (rows, asked) = (Features::from_rows(&train.0), Features::from_rows(&test.0));
+        outcomes.0.push(Outcome {
+            task: settings.task.clone(),
+            design: "rows as they are".into(),
+            mechanism: "none".into(),
+            k: train.0.dim(),
+            repeats: 1,
+            encoding: Encoding::F32,
+            bits_per_row: 32 * train.0.dim(),
+            epsilon: f64::INFINITY,
+            delta: 0.0,
+            repetition: 0,
+            metric: "accuracy".into(),
+            value: svm::train_and_test((&rows, train.1), (&asked, test.1), settings.svm_c)?,
+        });
+    }
+    Ok(outcomes)
+}
+
+/// Walks repetitions, candidates and epsilons; candidates with the same projection share its tables.
+fn run(
+    first: Rows<'_>,
+    second: Rows<'_>,
+    candidates: &[Candidate],
+    settings: &Settings,
+    progress: Progress<'_>,
+    mut measure: impl FnMut(Tables, &mut Vec<(String, f64)>) -> Result<(), SweepError>,
+) -> Result<Outcomes, SweepError> {
+    let mut order: Vec<&Candidate> = candidates.iter().collect();
+    let sketch_of = |c: &Candidate| {
+        let p = &c.parameters;
+        let kind = p.projection.unwrap_or_else(|| p.mechanism.default_projection(p.repeats));
+        (kind.to_string(), p.k)
+    };
+    order.sort_by_key(|c| sketch_of(c)); // stable: neighbours share their projection
+    let mut sketches: Vec<_> = order.iter().map(|c| sketch_of(c)).collect();
+    sketches.dedup();
+    let baselines = if settings.without_privacy { sketches.len() } else { 0 };
+    let total = settings.repetitions * (candidates.len() * settings.epsilons.len() + baselines);
+    let (mut all, mut done) = (Vec::new(), 0);
+    for repetition in 0..settings.repetitions {
+        let seed = seed_of(repetition);
+        let (mut last_sketch, mut shared, mut projected) = (None, None, Projected::default());
+        for candidate in &order {
+            let fresh = last_sketch.replace(sketch_of(candidate)) != Some(sketch_of(candidate));
+            let baseline = (fresh && settings.without_privacy).then_some(f64::INFINITY);
+            for epsilon in settings.epsilons.iter().copied().chain(baseline) {
+                let private = epsilon.is_finite();
+                // The grid of the sketch without privacy is that of the largest epsilon.
+                let largest = settings.epsilons.iter().copied().fold(1.0, f64::max);
+                let (mut mechanism, encoding) = match private {
+                    true => candidate.built(epsilon, seed)?,
+                    false => candidate.unclipped().built(largest, seed)?,
+                };
+                mechanism.share_projection(&mut shared);
+                let encoder = Encoder::new(&mechanism, encoding)?;
+                let tables = match private {
+                    true => {
+                        let releaser = Releaser::new(mechanism.clone(), encoding)?;
+                        Tables::released(candidate, releaser, [first, second], &mut projected)?
+                    }
+                    false => Tables::exact(&mechanism, [first, second])?,
+                };
+                let mut found = Vec::new();
+                measure(tables, &mut found)?;
+                let p = &candidate.parameters;
+                all.extend(found.into_iter().map(|(metric, value)| Outcome {
+                    task: settings.task.clone(),
+                    design: if private {
+                        candidate.name.clone()
+                    } else {
+                        format!("{} without privacy", sketch_of(candidate).0)
+                    },
+                    mechanism: if private { mechanism.id().to_string() } else { "none".into() },
+                    k: p.k,
+                    repeats: p.repeats,
+                    encoding: encoder.encoding(),
+                    bits_per_row: 8 * encoder.bytes_per_row(),
+                    epsilon,
+                    delta: p.delta.unwrap_or(0.0),
+                    repetition,
+                    metric,
+                    value,
+                }));
+                done += 1;
+                progress(done, total);
+            }
+        }
+    }
+    // Back to the order of the caller, whatever order shared the projections.
+    let place = |o: &Outcome| candidates.iter().position(|c| c.name == o.design).unwrap_or(candidates.len());
+    all.sort_by_key(|o| (o.repetition, place(o)));
+    Ok(Outcomes(all))
+}
+
+/// Both blocks of rows, ready to be measured.
+enum Tables {
+    Released(Box<[Release; 2]>),
+    Exact([Features; 2]),
+}
+
+impl Tables {
+    fn released(
+        candidate: &Candidate,
+        releaser: Releaser,
+        blocks: [Rows<'_>; 2],
+        projected: &mut Projected,
+    ) -> Result<Self, SweepError> {
+        // A dense projection of sparse rows is the one step that costs more than all the others.
+        let slow =
+            blocks[0].is_sparse() && !matches!(releaser.mechanism().projection().kind(), ProjectionKind::Oporp { .. });
+        let [a, b] = match slow {
+            true => projected.of(releaser.mechanism(), blocks)?.each_ref().map(|x| perturb(&releaser, x)),
+            false => blocks.map(|rows| Release::from_rows(&releaser, rows)),
+        };
+        let [a, b] = [(a?, blocks[0]), (b?, blocks[1])].map(|(release, rows)| match candidate.coin_at_zero {
+            true => toss_coins(&releaser, &release, rows),
+            false => Ok(release),
+        });
+        Ok(Self::Released(Box::new([a?, b?])))
+    }
+
+    /// The sketch without privacy.
+    fn exact(mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<Self, SweepError> {
+        if mechanism.id().is_raw() {
+            return Ok(Self::Exact(blocks.map(|rows| Features::from_rows(&rows))));
+        }
+        let [a, b] = blocks.map(|rows| ExactQueries::project(mechanism, rows));
+        Ok(Self::Exact([a?, b?].map(|x| Features::dense(x.into_values(), mechanism.k()))))
+    }
+
+    fn into_features(self) -> [Features; 2] {
+        match self {
+            Self::Exact(features) => features,
+            Self::Released(tables) => tables.map(|table| Features::dense(table.all_values(), table.k())),
+        }
+    }
+}
+
+/// Both blocks under the last projection, on each grid (which may depend on epsilon).
+#[derive(Default)]
+struct Projected(Vec<(Projection, i32, [Vec<i64>; 2])>);
+
+impl Projected {
+    fn of(&mut self, mechanism: &Mechanism, blocks: [Rows<'_>; 2]) -> Result<&[Vec<i64>; 2], DataError> {
+        let (projection, grid) = (mechanism.projection(), mechanism.grid());
+        self.0.retain(|(other, ..)| other.equals(projection));
+        let known = self.0.iter().position(|(_, exponent, _)| *exponent == grid.exponent());
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let [a, b] = blocks.map(|rows| {
+                    let mut x = vec![0; rows.len() * projection.k()];
+                    projection.apply_rows(rows, grid, &mut x).map(|()| x)
+                });
+                self.0.push((projection.clone(), grid.exponent(), [a?, b?]));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[at].2)
+    }
+}
+
+/// The release of rows that are already projected.
+fn perturb(releaser: &Releaser, projected: &[i64]) -> Result<Release, ReleaseError> {
+    let (k, width, task) = (releaser.mechanism().k(), releaser.encoder().bytes_per_row(), 256);
+    let mut bytes = vec![0; projected.len() / k * width];
+    bytes.par_chunks_mut(task * width).zip(projected.par_chunks(task * k)).try_for_each(|(bytes, x)| {
+        let mut rng = SecretRng::from_os()?;
+        let mut x = x.to_vec();
+        for (bytes, x) in bytes.chunks_exact_mut(width).zip(x.chunks_exact_mut(k)) {
+            releaser.mechanism().perturbation().apply(x, &mut rng);
+            releaser.encoder().encode(x, bytes);
+        }
+        Ok::<_, ReleaseError>(())
+    })?;
+    Ok(Release::new(releaser, bytes, None, None))
+}
+
+/// The same release of bits with a fair coin wherever the projected value is 0.
+fn toss_coins(releaser: &Releaser, release: &Release, rows: Rows<'_>) -> Result<Release, SweepError> {
+    let exact = ExactQueries::project(releaser.mechanism(), rows)?;
+    let mut rng = SecretRng::from_os().map_err(ReleaseError::from)?;
+    let mut bytes = release.bytes().to_vec();
+    for (i, row) in bytes.chunks_exact_mut(releaser.encoder().bytes_per_row()).enumerate() {
+        for (j, _) in exact.row(i).iter().enumerate().filter(|(_, x)| **x == 0.0) {
+            row[j / 8] ^= (rng.next_u64() as u8 & 1) << (7 - j % 8);
+        }
+    }
+    Ok(Release::new(releaser, bytes, None, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scumble::mechanism::MechanismId;
+    use scumble::recall::Fixed;
+    use scumble::vectors::{Range, Scalars};
+
+    /// Rows around 20 centres in [0, 1]^64, with the centre as the label.
+    fn clusters(n: usize, start: u64) -> (Vec<f32>, Vec<u32>) {
+        let mut centre = Fixed::new(1);
+        let centres: Vec<f64> = (0..20 * 64).map(|_| centre.uniform()).collect();
+        let mut random = Fixed::new(start);
+        let labels: Vec<u32> = (0..n).map(|_| random.below(20) as u32).collect();
+        let value = |(i, j): (usize, usize), random: &mut Fixed| {
+            (centres[labels[i] as usize * 64 + j] + 0.1 * random.normal()).clamp(0.0, 1.0) as f32
+        };
+        let values = (0..n).flat_map(|i| (0..64).map(move |j| (i, j))).map(|at| value(at, &mut random)).collect();
+        (values, labels)
+    }
+
+    fn candidate(id: MechanismId, k: usize) -> Candidate {
+        let range = Range::new(0.0, 1.0).unwrap();
+        let mut parameters = Parameters::new(id, 64, k, 1.0, 1.0, range, seed_of(0));
+        if id == MechanismId::DpRpGOptB || id == MechanismId::DpOporp {
+            parameters.delta = Some(1e-6);
+        }
+        Candidate::new(parameters, None)
+    }
+
+    fn settings(epsilons: &[f64], repetitions: usize) -> Settings {
+        Settings {
+            task: "toy".into(),
+            epsilons: epsilons.to_vec(),
+            repetitions,
+            depths: vec![10, 50],
+            exact_queries: true,
+            without_privacy: true,
+            rows_as_they_are: true,
+            svm_c: None,
+        }
+    }
+
+    #[test]
+    fn more_epsilon_is_better_and_no_privacy_is_best() {
+        let ((rows, _), (queries, _)) = (clusters(600, 2), clusters(40, 3));
+        let candidates = [
+            candidate(MechanismId::DpOporpStaircase, 32),
+            candidate(MechanismId::DpRpGOptB, 32),
+            candidate(MechanismId::DpSignoporpRrSmooth, 32),
+        ];
+        let mut last = (0, 0);
+        let found = retrieval(
+            Rows::dense(Scalars::F32(&rows), 64),
+            Rows::dense(Scalars::F32(&queries), 64),
+            &candidates,
+            &settings(&[0.2, 20.0], 2),
+            &mut |done, total| last = (done, total),
+        )
+        .unwrap();
+        assert_eq!(last, (16, 16)); // three candidates, two epsilons, two sketches without privacy, twice
+        let recall = |design: &str, epsilon: f64, metric: &str| {
+            found.estimate(|o| o.design == design && o.epsilon == epsilon && o.metric == metric).unwrap().mean
+        };
+        for c in &candidates {
+            let (low, high) = (recall(&c.name, 0.2, "recall@50"), recall(&c.name, 20.0, "recall@50"));
+            assert!(low < 0.25 && high > 0.3 && high > 2.0 * low, "{}: {low} {high}", c.name);
+            assert!(recall(&c.name, 20.0, "recall@50 exact query") > high - 0.05, "{}", c.name);
+        }
+        let without = recall("oporp without privacy", f64::INFINITY, "recall@50");
+        assert!(without >= recall("dp-oporp-staircase", 20.0, "recall@50") - 0.02, "{without}");
+        // Values and bits of one cell are counted once a repetition.
+        assert_eq!(
+            found.values(|o| o.design == candidates[1].name && o.epsilon == 20.0 && o.metric == "precision@10").len(),
+            2
+        );
+    }
+
+    /// What `plan` chooses at each epsilon is what is released there, under its own name.
+    #[test]
+    fn auto_releases_what_plan_chooses() {
+        let ((rows, _), (queries, _)) = (clusters(300, 6), clusters(20, 7));
+        let (guess, epsilons) = (candidate(MechanismId::DpOporp, 32).parameters, [1.0, 20.0]);
+        let guess = Parameters { delta: None, norm: Some(4.6), density: Some(1.0), ..guess };
+        let found = retrieval(
+            Rows::dense(Scalars::F32(&rows), 64),
+            Rows::dense(Scalars::F32(&queries), 64),
+            &[Candidate::auto(&guess, &epsilons).unwrap()],
+            &settings(&epsilons, 1),
+            &mut |_, _| (),
+        )
+        .unwrap();
+        for epsilon in epsilons {
+            let parameters = Parameters { epsilon, ..guess.clone() };
+            let best = plan(&Request { parameters, mechanism: None, k: Some(32), encoding: None, bytes: None });
+            let best = best.unwrap().best;
+            let released = found.0.iter().find(|o| o.design == AUTO && o.epsilon == epsilon).unwrap();
+            assert_eq!(released.mechanism, best.mechanism.id().to_string());
+            assert_eq!(released.encoding, best.encoding);
+        }
+    }
+
+    /// A dense projection of sparse rows is kept over the epsilons: every epsilon still has its own noise.
+    #[test]
+    fn kept_projections_of_sparse_rows_are_released_as_dense_ones() {
+        let ((rows, labels), (test, truth)) = (clusters(800, 4), clusters(300, 5));
+        let (offsets, index) = (
+            |n: usize| (0..=n).map(|i| 64 * i).collect::<Vec<_>>(),
+            |n: usize| (0..64 * n as u32).map(|at| at % 64).collect::<Vec<_>>(),
+        );
+        let ((of_rows, of_test), (in_rows, in_test)) = ((offsets(800), offsets(300)), (index(800), index(300)));
+        let accuracy = |train: Rows<'_>, asked: Rows<'_>| {
+            let candidates = [candidate(MechanismId::DpRpGOptB, 64)];
+            let settings = Settings { without_privacy: false, ..settings(&[0.5, 200.0], 2) };
+            let found =
+                classification((train, &labels), (asked, &truth), &candidates, &settings, &mut |_, _| ()).unwrap();
+            [0.5, 200.0].map(|e| found.estimate(|o| o.epsilon == e).unwrap().mean)
+        };
+        let dense = accuracy(Rows::dense(Scalars::F32(&rows), 64), Rows::dense(Scalars::F32(&test), 64));
+        let sparse = accuracy(
+            Rows::sparse(&of_rows, &in_rows, Scalars::F32(&rows), 64),
+            Rows::sparse(&of_test, &in_test, Scalars::F32(&test), 64),
+        );
+        for [low, high] in [dense, sparse] {
+            assert!(low < 0.4 && high > 0.9, "{dense:?} {sparse:?}");
+        }
+    }
+
+    #[test]
+    fn a_classifier_learns_from_a_release() {
+        let ((rows, labels), (test, truth)) = (clusters(800, 4), clusters(300, 5));
+        let candidates = [candidate(MechanismId::DpOporpStaircase, 64), candidate(MechanismId::DpOporp, 64)];
+        let found = classification(
+            (Rows::dense(Scalars::F32(&rows), 64), &labels),
+            (Rows::dense(Scalars::F32(&test), 64), &truth),
+            &candidates,
+            &settings(&[5.0], 1),
+            &mut |_, _| (),
+        )
+        .unwrap();
+        let accuracy = |design: &str| found.estimate(|o| o.design == design).unwrap().mean;
+        // Staircase noise is 5.7 times smaller here.
+        assert!(accuracy("dp-oporp-staircase") > accuracy("dp-oporp") + 0.1);
+        assert!(accuracy("oporp without privacy") > 0.95 && accuracy("rows as they are") > 0.95);
+    }
+}

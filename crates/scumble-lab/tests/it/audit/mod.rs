@@ -1,0 +1,4 @@
+//! The audit: finds what is planted, and nothing else.
+
+mod faults;
+mod timing;

@@ -1,0 +1,5 @@
+//! Utility on real data.
+
+mod plan;
+mod record;
+mod symbols;

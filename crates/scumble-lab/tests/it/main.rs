@@ -1,0 +1,5 @@
+//! All integration tests of the lab in one binary; one folder per kind of test.
+
+mod audit;
+mod data;
+mod support;

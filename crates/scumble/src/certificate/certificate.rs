@@ -1,0 +1,326 @@
+//! The certificate: what was promised, and every public number needed to check it and to use the data.
+//!
+//! Nothing in it depends on the private rows but the released data's own hashes and the number of rows. Everything but
+//! those is a function of [`Parameters`], so [`Certificate::check`] derives it all again and compares: a certificate
+//! that promises more than its numbers carry does not parse.
+
+use super::{ContentHashes, Signature, SigningKey};
+use scumble_core::error::ParameterError;
+use scumble_core::mechanism::{Mechanism, Parameters};
+use scumble_core::privacy::{Guarantee, Individual, Notion, Promise, Unit};
+use scumble_core::projection::Projection;
+use scumble_core::release::{Encoder, EncodingStatement, Releaser};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Name and version of the schema. A change of meaning gets a new number.
+pub const SCHEMA: &str = "scumble-certificate/1";
+
+/// See the module's documentation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What wrote it.
+    pub software: Software,
+    /// Id and source.
+    pub mechanism: MechanismStatement,
+    /// Neighbours.
+    pub unit: Unit,
+    /// The most that the unit may move.
+    pub beta: f64,
+    /// The public range, `[lo, hi]`.
+    pub range: [f64; 2],
+    /// The promise.
+    pub guarantee: GuaranteeStatement,
+    /// The public projection.
+    pub projection: ProjectionStatement,
+    /// log2 of the grid step.
+    pub grid_exponent: i32,
+    /// The integers of the perturbation that ran.
+    pub noise: Value,
+    /// How to read a row.
+    pub encoding: EncodingStatement,
+    /// Always `exact-integer`: no float decides anything left of the wall.
+    pub numerics: String,
+    /// True if noise is a function of a secret key and the row, so that an unchanged row gives the same bytes again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sticky: bool,
+    /// Rows released.
+    pub rows: u64,
+    /// Hashes of the released columns.
+    pub content: Content,
+    /// Everything that fixes the mechanism.
+    pub parameters: Parameters,
+    /// What the guarantee rests on.
+    pub assumptions: Vec<String>,
+    /// What it does not cover.
+    pub not_protected: Vec<String>,
+    /// SHA-256 of this certificate without `digest` and `signature`: finds accidents, not forgers.
+    pub digest: String,
+    /// Who vouches for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
+}
+
+/// What wrote the certificate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Software {
+    /// `scumble`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Which mechanism ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MechanismStatement {
+    /// The id.
+    pub id: String,
+    /// Where it comes from.
+    pub paper: String,
+    /// What it does.
+    pub summary: String,
+}
+
+/// The promise as the certificate words it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuaranteeStatement {
+    /// `pure`, `approximate` or `individual`.
+    pub notion: String,
+    /// Upper bound on the loss; absent for `individual`, which has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+    /// Failure probability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// The loss of the integers that ran, at most `epsilon`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked_epsilon: Option<f64>,
+    /// The promise in plain words.
+    pub statement: String,
+}
+
+/// The public projection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectionStatement {
+    /// Kind, as on the command line.
+    pub kind: String,
+    /// Version of the expansion (docs/projection-format.md).
+    pub version: u32,
+    /// 64 hexadecimal digits.
+    pub seed: String,
+    /// Attributes.
+    pub p: usize,
+    /// Size of the sketch.
+    pub k: usize,
+    /// Repetitions of OPORP.
+    pub repeats: usize,
+}
+
+/// SHA-256 of each released column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Content {
+    /// Over the encoded rows, in order.
+    pub sketch: String,
+    /// Over the ids, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ids: Option<String>,
+    /// Over the labels, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
+}
+
+impl From<ContentHashes> for Content {
+    fn from(ContentHashes { sketch, ids, labels, .. }: ContentHashes) -> Self {
+        Self { sketch, ids, labels }
+    }
+}
+
+impl GuaranteeStatement {
+    fn new(promise: &Promise) -> Self {
+        match promise {
+            Promise::Private(guarantee) => Self {
+                notion: match guarantee.notion {
+                    Notion::Pure => "pure",
+                    Notion::Approximate => "approximate",
+                }
+                .into(),
+                epsilon: Some(guarantee.epsilon),
+                delta: Some(guarantee.delta),
+                checked_epsilon: Some(guarantee.checked_epsilon),
+                statement: guarantee.sentence(),
+            },
+            Promise::NotPrivate(_) => Self {
+                notion: "individual".into(),
+                epsilon: None,
+                delta: None,
+                checked_epsilon: None,
+                statement: Individual::SENTENCE.into(),
+            },
+        }
+    }
+}
+
+impl Certificate {
+    /// The certificate of a finished release.
+    pub fn new(mechanism: &Mechanism, encoder: &Encoder, rows: u64, content: Content) -> Self {
+        let parameters = mechanism.parameters();
+        let beta = mechanism.promise().guarantee().map_or(parameters.beta, |guarantee: &Guarantee| guarantee.beta);
+        let mut certificate = Self {
+            schema: SCHEMA.into(),
+            software: Software { name: "scumble".into(), version: env!("CARGO_PKG_VERSION").into() },
+            mechanism: MechanismStatement {
+                id: mechanism.id().to_string(),
+                paper: mechanism.id().paper().into(),
+                summary: mechanism.id().summary().into(),
+            },
+            unit: parameters.unit,
+            beta,
+            range: [parameters.range.lo, parameters.range.hi],
+            guarantee: GuaranteeStatement::new(mechanism.promise()),
+            projection: ProjectionStatement {
+                kind: mechanism.projection().kind().to_string(),
+                version: Projection::VERSION,
+                seed: parameters.seed.to_hex(),
+                p: parameters.dim,
+                k: parameters.k,
+                repeats: parameters.repeats,
+            },
+            grid_exponent: mechanism.grid().exponent(),
+            noise: serde_json::to_value(mechanism.perturbation().facts()).expect("facts are JSON values"),
+            encoding: encoder.statement(),
+            numerics: "exact-integer".into(),
+            sticky: false,
+            rows,
+            content,
+            parameters: parameters.clone(),
+            assumptions: mechanism.assumptions(),
+            not_protected: mechanism.not_protected(),
+            digest: String::new(),
+            signature: None,
+        };
+        certificate.digest = certificate.compute_digest();
+        certificate
+    }
+
+    /// The certificate of what a releaser has released.
+    pub fn of(releaser: &Releaser, rows: u64, content: Content) -> Self {
+        let certificate = Self::new(releaser.mechanism(), releaser.encoder(), rows, content);
+        if releaser.keyed_noise().is_some() { certificate.sticky() } else { certificate }
+    }
+
+    /// The same for noise that a secret key gives: what is then assumed, and what is not protected.
+    pub fn sticky(mut self) -> Self {
+        self.sticky = true;
+        self.assumptions.push(
+            "the key of the noise stays secret and serves one data set, and a row's id names the same person in every \
+             release made with it"
+                .into(),
+        );
+        self.not_protected.push(
+            "whether a row has changed between releases made with the same key: an unchanged row gives the same bytes, \
+             and every content that a row takes on costs the loss again"
+                .into(),
+        );
+        self.digest = self.compute_digest();
+        self
+    }
+
+    /// The same, signed: the signature covers this text and, by its hashes, the released data.
+    pub fn signed(mut self, key: &SigningKey) -> Self {
+        self.signature = Some(key.sign(&self.digest));
+        self
+    }
+
+    /// The one text form: indented JSON with a final newline.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a certificate has only JSON values") + "\n"
+    }
+
+    /// Reads a certificate and re-checks it; the mechanism that it describes comes with it.
+    pub fn parse(text: &str) -> Result<(Self, Mechanism), ParameterError> {
+        let certificate: Self = serde_json::from_str(text)
+            .map_err(|error| ParameterError::invalid(format!("not a scumble certificate: {error}")))?;
+        if certificate.to_json() != text {
+            return Err(ParameterError::invalid("the certificate's text is not in its canonical form: it was altered"));
+        }
+        let mechanism = certificate.check()?;
+        Ok((certificate, mechanism))
+    }
+
+    /// Derives every number again from the parameters and compares.
+    pub fn check(&self) -> Result<Mechanism, ParameterError> {
+        let altered = |what: &str| ParameterError::invalid(format!("the certificate does not hold together: {what}"));
+        if self.schema != SCHEMA {
+            return Err(altered(&format!("schema is '{}', this version reads '{SCHEMA}'", self.schema)));
+        }
+        if self.digest != self.compute_digest() {
+            return Err(altered("its digest is not that of its text"));
+        }
+        if let Some(signature) = &self.signature {
+            signature.check(&self.digest)?;
+        }
+        let mechanism = Mechanism::new(self.parameters.clone())?;
+        let encoder = Encoder::new(&mechanism, Some(self.encoding.name.parse()?))?;
+        let mut derived = Self::new(&mechanism, &encoder, self.rows, self.content.clone());
+        if self.sticky {
+            derived = derived.sticky();
+        }
+        derived.software = self.software.clone(); // who wrote it is a statement, not a number
+        derived.signature = self.signature.clone();
+        derived.digest = self.digest.clone();
+        if derived != *self {
+            let (stated, derived) = (serde_json::to_value(self), serde_json::to_value(&derived));
+            let field = match (stated, derived) {
+                (Ok(Value::Object(a)), Ok(Value::Object(b))) => {
+                    a.iter().find(|(key, value)| b.get(*key) != Some(value)).map(|(key, _)| key.clone())
+                }
+                _ => None,
+            };
+            return Err(altered(&format!(
+                "'{}' is not what its parameters give",
+                field.unwrap_or_else(|| "a field".into())
+            )));
+        }
+        Ok(mechanism)
+    }
+
+    /// SHA-256 over the text without digest and signature.
+    pub fn compute_digest(&self) -> String {
+        let bare = Self { digest: String::new(), signature: None, ..self.clone() };
+        hex(&Sha256::digest(bare.to_json()))
+    }
+
+    /// True when both were made with the same projection, so that their rows may be compared.
+    pub fn same_projection(&self, other: &Self) -> Result<(), ParameterError> {
+        let (a, b) = (&self.projection, &other.projection);
+        let field = if a.kind != b.kind {
+            "kind"
+        } else if a.version != b.version {
+            "version"
+        } else if (a.p, a.k, a.repeats) != (b.p, b.k, b.repeats) {
+            "size (p, k or repeats)"
+        } else if a.seed != b.seed {
+            "seed"
+        } else {
+            return Ok(());
+        };
+        Err(ParameterError::invalid(format!(
+            "the two releases have projections of another {field}: their rows cannot be compared; release both with \
+             the same --seed, --projection and -k"
+        )))
+    }
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,13 @@
+//! The claim that travels with the data: certificate, signature, statement, content hashes.
+
+mod certificate;
+mod content;
+mod signature;
+mod statement;
+
+pub(crate) use certificate::hex;
+pub use certificate::{
+    Certificate, Content, GuaranteeStatement, MechanismStatement, ProjectionStatement, SCHEMA, Software,
+};
+pub use content::{ContentHasher, ContentHashes};
+pub use signature::{CONTEXT as SIGNATURE_CONTEXT, PublicKey, Signature, SigningKey};

@@ -1,0 +1,122 @@
+//! Ids and labels: columns that are carried through to the release as they are.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Ids or labels of a block of rows. Prints its kind and length only.
+#[derive(Clone, PartialEq)]
+pub enum Column {
+    /// Integers.
+    Int(Vec<i64>),
+    /// Floats (labels only).
+    Float(Vec<f64>),
+    /// Strings.
+    Text(Vec<String>),
+}
+
+impl fmt::Debug for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Column({:?}, {})", self.kind(), self.len())
+    }
+}
+
+impl Column {
+    /// How many entries.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Int(v) => v.len(),
+            Self::Float(v) => v.len(),
+            Self::Text(v) => v.len(),
+        }
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries of `range`.
+    ///
+    /// # Panics
+    /// If the range leaves the column.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        match self {
+            Self::Int(v) => Self::Int(v[range].to_vec()),
+            Self::Float(v) => Self::Float(v[range].to_vec()),
+            Self::Text(v) => Self::Text(v[range].to_vec()),
+        }
+    }
+
+    /// Adds the entries of another column of the same kind; false if the kinds differ.
+    #[must_use]
+    pub fn append(&mut self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a.extend(b),
+            (Self::Float(a), Self::Float(b)) => a.extend(b),
+            (Self::Text(a), Self::Text(b)) => a.extend(b),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Entry `i` as text, for names of classes and rows.
+    ///
+    /// # Panics
+    /// If there is no entry `i`.
+    pub fn text(&self, i: usize) -> String {
+        match self {
+            Self::Int(v) => v[i].to_string(),
+            Self::Float(v) => v[i].to_string(),
+            Self::Text(v) => v[i].clone(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Int(_) => Kind::Int,
+            Self::Float(_) => Kind::Float,
+            Self::Text(_) => Kind::Text,
+        }
+    }
+
+    pub(crate) fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Int => Self::Int(Vec::new()),
+            Kind::Float => Self::Float(Vec::new()),
+            Kind::Text => Self::Text(Vec::new()),
+        }
+    }
+
+    /// Adds a cell of a text file; false if it is not of this column's kind.
+    #[must_use]
+    pub(crate) fn push_cell(&mut self, cell: &str) -> bool {
+        match self {
+            Self::Int(v) => cell.parse().map(|x| v.push(x)).is_ok(),
+            Self::Float(v) => cell.parse().map(|x| v.push(x)).is_ok(),
+            Self::Text(v) => {
+                v.push(cell.to_owned());
+                true
+            }
+        }
+    }
+}
+
+/// What a column holds, found over all its cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Int,
+    Float,
+    Text,
+}
+
+impl Kind {
+    /// The kind that holds this cell too. An id such as `007` stays text, so that it comes out as it went in.
+    pub(crate) fn widen(self, cell: &str, is_id: bool) -> Self {
+        let int = || cell.parse::<i64>().is_ok_and(|x| !is_id || x.to_string() == cell);
+        match self {
+            Self::Int if int() => Self::Int,
+            Self::Int | Self::Float if !is_id && cell.parse::<f64>().is_ok() => Self::Float,
+            _ => Self::Text,
+        }
+    }
+}

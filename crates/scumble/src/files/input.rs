@@ -1,0 +1,156 @@
+//! Opening a file, plain or through gzip, and reading it into buffers that are used again.
+
+use super::error::{ReadError, ReadErrorKind};
+use arrow::buffer::Buffer;
+use bytes::Bytes;
+use flate2::bufread::GzDecoder;
+use scumble_core::simd::Aligned;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A forward-only stream of a file's contents.
+pub(super) type Stream = Box<dyn Read + Send>;
+
+/// Most bytes that a batch takes in memory, unless a single row is larger.
+pub(super) const BATCH_BYTES: usize = 8 << 20;
+
+/// Most bytes of one row of a text file.
+pub(super) const ROW_LIMIT: u64 = 256 << 20;
+
+/// Rows of `row_bytes` that go into one batch.
+pub(super) fn batch_rows(max_rows: usize, row_bytes: usize) -> usize {
+    max_rows.min(BATCH_BYTES / row_bytes.max(1)).max(1)
+}
+
+pub(super) fn is_gz(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
+}
+
+/// Opens a regular file.
+pub(super) fn open_file(path: &Path) -> Result<File, ReadError> {
+    let file = File::open(path).map_err(|e| ReadError::io(path, &e))?;
+    let metadata = file.metadata().map_err(|e| ReadError::io(path, &e))?;
+    if !metadata.is_file() {
+        return Err(ReadError::new(path, ReadErrorKind::NotAFile));
+    }
+    Ok(file)
+}
+
+/// The contents from the beginning, decompressed if the name ends in `.gz`.
+pub(super) fn open_stream(path: &Path) -> Result<Stream, ReadError> {
+    let file = open_file(path)?;
+    Ok(if is_gz(path) { Box::new(Gzip::new(file)) } else { Box::new(file) })
+}
+
+/// Buffers that batches are read into, used again when their batch is done: fresh pages cost more than the reading
+/// itself, and a buffer that was just filled is still in the cache when its rows are taken.
+#[derive(Clone, Default)]
+pub(super) struct Pool(Arc<Mutex<Vec<Aligned<u8>>>>);
+
+/// A buffer on loan.
+struct Lent {
+    bytes: Aligned<u8>,
+    home: Pool,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Ok(mut free) = self.home.0.lock() {
+            free.push(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+impl Pool {
+    /// The next `len` bytes of a stream. Dropping the last clone gives the buffer back.
+    pub(super) fn read(&self, mut stream: impl Read, len: usize) -> io::Result<Buffer> {
+        let free = self.0.lock().ok().and_then(|mut free| free.pop());
+        let mut lent = Lent { bytes: free.unwrap_or_default(), home: self.clone() };
+        lent.bytes.resize(len);
+        stream.read_exact(&mut lent.bytes)?;
+        Ok(Bytes::from_owner(lent).into())
+    }
+}
+
+/// All members of a gzip file. Faults come out as [`ReadErrorKind`] inside an [`io::Error`], so that a stream that ends
+/// early is never taken for the end of the data.
+struct Gzip {
+    member: Option<GzDecoder<BufReader<File>>>,
+    first: bool,
+}
+
+impl Gzip {
+    fn new(file: File) -> Self {
+        Self { member: Some(GzDecoder::new(BufReader::with_capacity(1 << 16, file))), first: true }
+    }
+}
+
+impl Read for Gzip {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            match member.read(out) {
+                Ok(0) if !out.is_empty() => {
+                    let mut rest = self.member.take().expect("checked above").into_inner();
+                    if !rest.fill_buf()?.is_empty() {
+                        self.member = Some(GzDecoder::new(rest));
+                        self.first = false;
+                    }
+                }
+                Err(e) => {
+                    let fault = match e.kind() {
+                        _ if member.header().is_none() && !self.first => ReadErrorKind::GzipTrailing,
+                        io::ErrorKind::UnexpectedEof => ReadErrorKind::GzipTruncated,
+                        _ if member.header().is_none() => ReadErrorKind::NotGzip,
+                        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => ReadErrorKind::GzipCorrupt,
+                        _ => return Err(e),
+                    };
+                    return Err(io::Error::other(fault));
+                }
+                read => return read,
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Stops a reader that needs more than [`ROW_LIMIT`] bytes for one row: an unclosed quote must not fill the memory.
+pub(super) struct RowLimited {
+    stream: Stream,
+    used: Arc<AtomicU64>,
+}
+
+/// Tells a [`RowLimited`] stream that a row is complete.
+pub(super) struct RowDone(Arc<AtomicU64>);
+
+impl RowLimited {
+    pub(super) fn new(stream: Stream) -> (Self, RowDone) {
+        let used = Arc::new(AtomicU64::new(0));
+        (Self { stream, used: used.clone() }, RowDone(used))
+    }
+}
+
+impl RowDone {
+    pub(super) fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Read for RowLimited {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.used.load(Ordering::Relaxed) > ROW_LIMIT {
+            return Err(io::Error::other(ReadErrorKind::RowTooLong { limit: ROW_LIMIT }));
+        }
+        let read = self.stream.read(out)?;
+        self.used.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

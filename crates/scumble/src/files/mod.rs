@@ -1,0 +1,184 @@
+//! Files: private rows in, batch by batch in bounded memory; released bytes out, complete or not at all.
+//!
+//! | kind | names | read as |
+//! |---|---|---|
+//! | npy | `.npy`, `.npy.gz` | 2 axes, f16 to f64, integers, bool; both byte orders; C and Fortran order |
+//! | Parquet | `.parquet`, a folder of them | List, LargeList or FixedSizeList of float or integer; id and label columns |
+//! | CSV, TSV | `.csv`, `.tsv`, `.gz` of them | header line; id and label columns by name, all others numbers |
+//! | LIBSVM | `.svm`, `.libsvm`, `.gz` of them | sparse rows with labels |
+//! | IDX | `.idx`, `*-idx3-ubyte`, `.gz` of them | first axis rows, the rest flattened |
+//!
+//! Where [`ReadOptions`] name no id or label, columns called `id` and `label` are taken if they are there.
+
+mod array;
+pub(crate) mod atomic;
+mod batch;
+mod columns;
+mod csv;
+mod error;
+mod idx;
+mod input;
+mod libsvm;
+pub(crate) mod npy;
+mod parquet;
+mod record_batch;
+mod released;
+mod seal;
+mod writer;
+
+pub use batch::Batch;
+pub use columns::IdCheck;
+pub use error::{ReadError, ReadErrorKind, WriteError};
+pub use record_batch::from_arrow;
+pub use released::{ReleasedFile, read_certificate, read_release};
+pub use seal::{SEAL_KEY, Seal, check_seal};
+pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, sketch_array};
+
+use crate::columns::Column;
+use std::path::Path;
+use std::str::FromStr;
+
+/// Kinds of input files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// numpy's array format.
+    Npy,
+    /// Apache Parquet, one file or a folder of them.
+    Parquet,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// Tab-separated values with a header line.
+    Tsv,
+    /// Sparse rows as LIBSVM has them.
+    Libsvm,
+    /// The format of MNIST.
+    Idx,
+}
+
+impl FromStr for Format {
+    type Err = scumble_core::error::ParameterError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Ok(match name {
+            "npy" => Self::Npy,
+            "parquet" => Self::Parquet,
+            "csv" => Self::Csv,
+            "tsv" => Self::Tsv,
+            "libsvm" | "svm" => Self::Libsvm,
+            "idx" => Self::Idx,
+            _ => {
+                let known = "format must be npy, parquet, csv, tsv, libsvm or idx";
+                return Err(scumble_core::error::ParameterError::invalid(known));
+            }
+        })
+    }
+}
+
+impl Format {
+    /// The kind by name: the extension before any `.gz`, or names such as `train-images-idx3-ubyte`. A folder is Parquet.
+    pub fn detect(path: &Path) -> Option<Self> {
+        if path.is_dir() {
+            return Some(Self::Parquet);
+        }
+        let name = path.file_name()?.to_string_lossy().to_lowercase();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let is_idx = |(_, after): (&str, &str)| after.starts_with(|c: char| c.is_ascii_digit());
+        match name.rsplit_once('.').map(|(_, extension)| extension) {
+            Some("npy") => Some(Self::Npy),
+            Some("parquet") => Some(Self::Parquet),
+            Some("csv") => Some(Self::Csv),
+            Some("tsv") => Some(Self::Tsv),
+            Some("svm" | "libsvm") => Some(Self::Libsvm),
+            Some("idx") => Some(Self::Idx),
+            _ if name.rsplit_once("-idx").is_some_and(is_idx) => Some(Self::Idx),
+            _ if name.rsplit_once(".idx").is_some_and(is_idx) => Some(Self::Idx),
+            _ => None,
+        }
+    }
+}
+
+/// How to read an input. `Default` takes everything from the file.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// Kind of file; by its name if not given.
+    pub format: Option<Format>,
+    /// The Parquet column with the vectors.
+    pub column: String,
+    /// The column with the ids; if not given, `id` if there is one.
+    pub id: Option<String>,
+    /// The column with the labels; if not given, `label` if there is one.
+    pub label: Option<String>,
+    /// Number of attributes: what a LIBSVM file has if its largest index is smaller; checked for the other kinds.
+    pub dim: Option<usize>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { format: None, column: "vector".to_owned(), id: None, label: None, dim: None }
+    }
+}
+
+/// An input that is read once from front to back in bounded memory.
+pub trait Source: Send {
+    /// Number of attributes.
+    fn dim(&self) -> usize;
+
+    /// Number of rows, where it is known without reading them.
+    fn rows_hint(&self) -> Option<u64>;
+
+    /// True if the batches are sparse.
+    fn is_sparse(&self) -> bool;
+
+    /// The next rows, at least one and at most `max_rows`, fewer where these would take more than about 8 MiB; none
+    /// at the end. An input without rows is an error, here or in [`open`].
+    fn next_batch(&mut self, max_rows: usize) -> Result<Option<Batch>, ReadError>;
+}
+
+/// Opens an input.
+pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>, ReadError> {
+    match format(path, options.format)? {
+        Format::Npy => npy::open(path)?.into_source(options.dim),
+        Format::Parquet => parquet::open(path, options),
+        Format::Csv => csv::open(path, b',', options),
+        Format::Tsv => csv::open(path, b'\t', options),
+        Format::Libsvm => libsvm::open(path, options.dim),
+        Format::Idx => idx::open_rows(path)?.into_source(options.dim),
+    }
+}
+
+/// Reads a whole input as one batch, for evaluation and small files.
+pub fn read_all(path: &Path, options: &ReadOptions) -> Result<Batch, ReadError> {
+    let mut source = open(path, options)?;
+    let mut batches = Vec::new();
+    while let Some(batch) = source.next_batch(usize::MAX)? {
+        batches.push(batch);
+    }
+    Batch::concatenate(batches).ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))
+}
+
+/// Reads labels from a file of their own: a one-axis `.npy` or IDX, the labels of a LIBSVM file, or of a table the
+/// column `label` or the only one.
+pub fn read_labels(path: &Path) -> Result<Column, ReadError> {
+    match format(path, None)? {
+        Format::Npy => npy::read_column(path),
+        Format::Idx => idx::open(path)?.into_column(),
+        Format::Csv => csv::read_column(path, b','),
+        Format::Tsv => csv::read_column(path, b'\t'),
+        Format::Libsvm => {
+            let labels = read_all(path, &ReadOptions::default())?.labels;
+            Ok(labels.expect("every row of LIBSVM has a label"))
+        }
+        Format::Parquet => parquet::read_labels(path),
+    }
+}
+
+/// The kind of a file that exists, or why it cannot be opened.
+fn format(path: &Path, asked: Option<Format>) -> Result<Format, ReadError> {
+    std::fs::metadata(path).map_err(|e| ReadError::io(path, &e))?;
+    let format = asked.or_else(|| Format::detect(path));
+    let format = format.ok_or_else(|| ReadError::new(path, ReadErrorKind::UnknownFormat))?;
+    match format {
+        Format::Parquet if input::is_gz(path) => Err(ReadError::new(path, ReadErrorKind::GzippedParquet)),
+        _ => Ok(format),
+    }
+}

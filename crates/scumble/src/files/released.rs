@@ -1,0 +1,254 @@
+//! Reading a release back, with the hashes of what is really there.
+
+use super::array::{Body, Element};
+use super::error::{ReadError, ReadErrorKind};
+use super::parquet::{self, Decoded, Opened};
+use super::writer::{CERTIFICATE_KEY, sidecar};
+use super::{Format, npy};
+use crate::certificate::{ContentHasher, ContentHashes};
+use crate::columns::{Column, Kind};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Float32Type, Int8Type, Int16Type, UInt8Type};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A release as it lies on disk. What its bytes mean is in the certificate.
+#[derive(Clone, PartialEq)]
+pub struct ReleasedFile {
+    /// The certificate, JSON as it was written.
+    pub certificate: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Bytes of one sketch.
+    pub bytes_per_row: usize,
+    /// All sketches, little-endian.
+    pub bytes: Vec<u8>,
+    /// Ids, if the release has any.
+    pub ids: Option<Column>,
+    /// Labels, if the release has any.
+    pub labels: Option<Column>,
+    /// Computed from the above.
+    pub hashes: ContentHashes,
+}
+
+impl fmt::Debug for ReleasedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReleasedFile({} x {} bytes)", self.rows, self.bytes_per_row)
+    }
+}
+
+/// Reads a release: `.npy` with its sidecars, `.parquet`, or a folder of Parquet files with `certificate.json` in it
+/// (or `FOLDER.certificate.json` beside it), as Spark writes them.
+pub fn read_release(path: &Path) -> Result<ReleasedFile, ReadError> {
+    match super::format(path, None)? {
+        Format::Npy => read_npy(path),
+        Format::Parquet => read_parquet(path),
+        _ => Err(ReadError::new(path, ReadErrorKind::NotARelease)),
+    }
+}
+
+fn assemble(
+    certificate: String,
+    bytes_per_row: usize,
+    bytes: Vec<u8>,
+    ids: Option<Column>,
+    labels: Option<Column>,
+) -> ReleasedFile {
+    let rows = bytes.len() / bytes_per_row;
+    let mut hasher = ContentHasher::default();
+    hasher.update(rows, &bytes, ids.as_ref(), labels.as_ref());
+    ReleasedFile { certificate, rows: rows as u64, bytes_per_row, bytes, ids, labels, hashes: hasher.finish() }
+}
+
+/// Reads the certificate of a release alone, without its data.
+pub fn read_certificate(path: &Path) -> Result<String, ReadError> {
+    let missing = || ReadError::new(path, ReadErrorKind::NoCertificate);
+    match super::format(path, None)? {
+        Format::Npy => beside(&[sidecar(path, ".certificate.json")])?.ok_or_else(missing),
+        Format::Parquet => {
+            let certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
+            let first = parquet::files(path)?.remove(0);
+            let inside = Opened::new(&first)?.metadata(CERTIFICATE_KEY);
+            let certificate = if path.is_dir() { certificate.or(inside) } else { inside.or(certificate) };
+            certificate.ok_or_else(missing)
+        }
+        _ => Err(ReadError::new(path, ReadErrorKind::NotARelease)),
+    }
+}
+
+/// The first of these files that is there.
+fn beside(places: &[PathBuf]) -> Result<Option<String>, ReadError> {
+    match places.iter().find(|place| place.exists()) {
+        Some(place) => std::fs::read_to_string(place).map(Some).map_err(|e| ReadError::io(place, &e)),
+        None => Ok(None),
+    }
+}
+
+fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
+    let array = npy::open(path)?;
+    let little = !array.big_endian || array.element.size() == 1;
+    if !matches!(array.element, Element::F32 | Element::I16 | Element::I8 | Element::U8) || !little || array.fortran {
+        return Err(ReadError::new(path, ReadErrorKind::NotARelease));
+    }
+    let [rows, width] = array.shape[..] else { unreachable!("a matrix") };
+    if rows == 0 || width == 0 {
+        let kind = if rows == 0 { ReadErrorKind::NoRows } else { ReadErrorKind::NoColumns };
+        return Err(ReadError::new(path, kind));
+    }
+    let descr = match array.element {
+        Element::F32 => "<f4",
+        Element::I16 => "<i2",
+        Element::I8 => "|i1",
+        _ => "|u1",
+    };
+    if !npy::is_ours(path, descr, &array.shape) {
+        return Err(ReadError::new(path, ReadErrorKind::NotARelease));
+    }
+    let total = super::array::total_bytes(path, &array.shape, array.element.size())?;
+    let bytes = Body::read_whole(array.body, path, total)?;
+    let column = |ending| {
+        let beside = sidecar(path, ending);
+        if !beside.exists() {
+            return Ok(None);
+        }
+        let column = npy::read_column(&beside)?;
+        let longest = match &column {
+            Column::Text(texts) => texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1),
+            _ => 0,
+        };
+        if !npy::is_ours(&beside, &npy::column_descr(column.kind(), longest), &[column.len() as u64]) {
+            return Err(ReadError::new(&beside, ReadErrorKind::NotARelease));
+        }
+        if column.len() as u64 != rows {
+            let kind = ReadErrorKind::Count { found: column.len() as u64, expected: rows };
+            return Err(ReadError::new(&beside, kind));
+        }
+        Ok(Some(column))
+    };
+    let certificate = beside(&[sidecar(path, ".certificate.json")])?;
+    let certificate = certificate.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoCertificate))?;
+    Ok(assemble(certificate, (total / rows) as usize, bytes, column(".ids.npy")?, column(".labels.npy")?))
+}
+
+fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
+    let files = parquet::files(path)?;
+    let mut certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
+    let mut rows = Rows::default();
+    for (number, file) in files.iter().enumerate() {
+        let opened = Opened::new(file)?;
+        // What travels inside a single file is bound to it more closely than what lies beside it.
+        if let Some(inside) = opened.metadata(CERTIFICATE_KEY).filter(|_| !path.is_dir() || certificate.is_none()) {
+            certificate = Some(inside);
+        }
+        let sketch = opened.find(Some("sketch"), "")?.expect("asked for");
+        let id = opened.find(None, "id")?;
+        let label = opened.find(None, "label")?;
+        let id = id.map(|root| Ok((root, parquet::kind(&opened, root, true)?))).transpose()?;
+        let label = label.map(|root| Ok((root, parquet::kind(&opened, root, false)?))).transpose()?;
+        let kinds = [id, label].map(|column| column.map(|(_, kind)| kind));
+        if number > 0 && rows.kinds() != kinds {
+            let first = files[0].file_name().unwrap_or_default().to_string_lossy();
+            return Err(ReadError::new(file, ReadErrorKind::SchemaDiffers(super::error::one_line(&first))));
+        }
+        [rows.ids, rows.labels] = match number {
+            0 => kinds.map(|kind| kind.map(Column::new)),
+            _ => [rows.ids, rows.labels],
+        };
+        let roots: Vec<_> =
+            [Some(sketch), id.map(|(root, _)| root), label.map(|(root, _)| root)].into_iter().flatten().collect();
+        for batch in opened.read(&roots, parquet::MOST_ROWS, rows.len)? {
+            rows.add(file, &batch?)?;
+        }
+    }
+    let certificate = certificate.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoCertificate))?;
+    let width = rows.width.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))?;
+    Ok(assemble(certificate, width, rows.bytes, rows.ids, rows.labels))
+}
+
+/// Rows read so far.
+#[derive(Default)]
+struct Rows {
+    len: u64,
+    width: Option<usize>,
+    bytes: Vec<u8>,
+    ids: Option<Column>,
+    labels: Option<Column>,
+}
+
+impl Rows {
+    fn kinds(&self) -> [Option<Kind>; 2] {
+        [&self.ids, &self.labels].map(|column| column.as_ref().map(Column::kind))
+    }
+
+    fn add(&mut self, path: &Path, batch: &RecordBatch) -> Result<(), ReadError> {
+        let rows = Decoded { path, first_row: self.len, batch };
+        self.add_sketches(&rows)?;
+        for (name, column) in [("id", &mut self.ids), ("label", &mut self.labels)] {
+            if let Some(column) = column {
+                let more = rows.carried(name, column.kind())?;
+                assert!(column.append(more), "kinds were compared");
+            }
+        }
+        self.len += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    fn add_sketches(&mut self, rows: &Decoded<'_>) -> Result<(), ReadError> {
+        let column = rows.column("sketch")?;
+        match column.data_type() {
+            DataType::FixedSizeBinary(_) => {
+                column.as_fixed_size_binary().iter().enumerate().try_for_each(|(i, x)| self.add_bytes(rows, i, x))
+            }
+            DataType::Binary => {
+                column.as_binary::<i32>().iter().enumerate().try_for_each(|(i, x)| self.add_bytes(rows, i, x))
+            }
+            DataType::LargeBinary => {
+                column.as_binary::<i64>().iter().enumerate().try_for_each(|(i, x)| self.add_bytes(rows, i, x))
+            }
+            _ => self.add_numbers(rows),
+        }
+    }
+
+    fn add_bytes(&mut self, rows: &Decoded<'_>, row: usize, sketch: Option<&[u8]>) -> Result<(), ReadError> {
+        let sketch = sketch.expect("no nulls");
+        let width = *self.width.get_or_insert(sketch.len());
+        if sketch.len() != width || width == 0 {
+            let kind = ReadErrorKind::Dimension { found: sketch.len() as u64, expected: width as u64 };
+            return Err(rows.fault(row, "sketch", kind));
+        }
+        self.bytes.extend_from_slice(sketch);
+        Ok(())
+    }
+
+    fn add_numbers(&mut self, rows: &Decoded<'_>) -> Result<(), ReadError> {
+        if rows.batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let (numbers, k) = rows.elements("sketch", None)?;
+        let size = match numbers.data_type() {
+            DataType::Float32 => 4,
+            DataType::Int16 => 2,
+            DataType::Int8 | DataType::UInt8 => 1,
+            other => return Err(rows.fault(0, "sketch", ReadErrorKind::ElementType(other.to_string()))),
+        };
+        let width = *self.width.get_or_insert(size * k);
+        if width != size * k {
+            let kind = ReadErrorKind::Dimension { found: (size * k) as u64, expected: width as u64 };
+            return Err(rows.fault(0, "sketch", kind));
+        }
+        macro_rules! extend {
+            ($type:ty) => {
+                for number in numbers.as_primitive::<$type>().values() {
+                    self.bytes.extend_from_slice(&number.to_le_bytes());
+                }
+            };
+        }
+        match numbers.data_type() {
+            DataType::Float32 => extend!(Float32Type),
+            DataType::Int16 => extend!(Int16Type),
+            DataType::Int8 => extend!(Int8Type),
+            _ => extend!(UInt8Type),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,708 @@
+//! The ledger: how much of which budget is spent, in a SQLite file that several processes may share.
+//!
+//! A release is **reserved** before any noise is drawn, in one transaction that reads what was spent and refuses what
+//! would go over budget; it is **recorded**, with its certificate's digest, before the output gets its name. So no
+//! release can exist without its entry, and a crash at any moment leaves an entry that counts as spent. Only a run that
+//! fails before it has an output **cancels** its entry.
+//!
+//! One account a data set: budget, unit and beta are fixed by its first use. What protects less than the account keeps
+//! is refused; what protects more is charged as it is ([`Loss::charged`]).
+//!
+//! Sticky releases: a row's noise is a function of key, id, content and mechanism, so all releases of one (key,
+//! mechanism), a **stream**, together show each row once for every content that it ever had. Between two histories in
+//! which the same rows change at the same times, a row with c contents is c runs of the mechanism. The charge is
+//! therefore the epsilon of one run times the largest c over all rows, and a further release adds what it raises that
+//! maximum by: nothing if nothing changed. (WHEN a row changed can be seen, and is not protected.) The ledger knows rows
+//! by a keyed hash of the id, contents by a keyed hash of the row on the grid.
+
+use super::accounting::{Budget, Gaussian, Loss, Neighbours};
+use crate::certificate::Certificate;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use scumble_core::error::ParameterError;
+use scumble_core::mechanism::Mechanism;
+use scumble_core::privacy::Unit;
+use scumble_core::release::Fingerprint;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Name and version of the public statement.
+pub const STATEMENT_SCHEMA: &str = "scumble-ledger/1";
+
+/// `scum`, so that other programs' files are not taken for ledgers.
+const APPLICATION: i64 = 0x7363_756d;
+const VERSION: i64 = 1;
+
+/// How long to wait for another process.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SCHEMA: &str = "
+    CREATE TABLE account (
+        dataset TEXT PRIMARY KEY,
+        unit TEXT NOT NULL,
+        beta REAL, -- NULL: any distance
+        budget_epsilon REAL NOT NULL,
+        budget_delta REAL NOT NULL,
+        opened_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
+    ) STRICT;
+    CREATE TABLE entry (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        dataset TEXT NOT NULL REFERENCES account,
+        state TEXT NOT NULL CHECK (state IN ('reserved', 'recorded', 'cancelled')),
+        reserved_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')),
+        mechanism TEXT NOT NULL,
+        epsilon REAL NOT NULL, -- charged, in the account's unit
+        delta REAL NOT NULL,
+        mu REAL,
+        distance REAL,
+        times INTEGER NOT NULL CHECK (times >= 0), -- runs charged; 0 for a sticky release that shows nothing new
+        stream BLOB, -- of a sticky release
+        rows INTEGER,
+        certificate TEXT -- its digest
+    ) STRICT;
+    CREATE INDEX entry_dataset ON entry (dataset);
+    CREATE TABLE shown (
+        stream BLOB NOT NULL,
+        row BLOB NOT NULL,
+        content BLOB NOT NULL,
+        PRIMARY KEY (stream, row, content)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Why the ledger did not do what it was asked. Public numbers only.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LedgerError {
+    /// A number out of its domain, or a mechanism that is not private.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// More than what is left.
+    #[error(transparent)]
+    OverBudget(Box<OverBudget>),
+    /// The account was opened otherwise.
+    #[error("{0}")]
+    Account(String),
+    /// The file cannot be used.
+    #[error("{0}")]
+    Storage(String),
+}
+
+impl LedgerError {
+    /// True for a refusal (exit status 1 of the command line).
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Parameter(error) => error.is_refusal(),
+            Self::OverBudget(_) => true,
+            Self::Account(_) | Self::Storage(_) => false,
+        }
+    }
+}
+
+/// What is spent, asked and left.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error(
+    "refused: data set '{dataset}' has a budget of {}, {} of it spent in {releases} releases; this release asks for {} \
+     and at most epsilon {} is left (unit {unit})",
+    budget_words(.budget), short(*.spent), asked_words(.asked, *.times), short(*.left)
+)]
+pub struct OverBudget {
+    /// The data set.
+    pub dataset: String,
+    /// Its budget.
+    pub budget: Budget,
+    /// Epsilon of all releases so far, at the budget's delta.
+    pub spent: f64,
+    /// Releases so far.
+    pub releases: usize,
+    /// What one run of this release costs.
+    pub asked: Loss,
+    /// How many runs.
+    pub times: u64,
+    /// The largest epsilon that one more pure release may have.
+    pub left: f64,
+    /// The account's unit.
+    pub unit: Unit,
+}
+
+fn budget_words(budget: &Budget) -> String {
+    match budget.delta {
+        0.0 => format!("epsilon {}", budget.epsilon),
+        delta => format!("epsilon {} at delta {delta:e}", budget.epsilon),
+    }
+}
+
+fn asked_words(asked: &Loss, times: u64) -> String {
+    match times {
+        1 => asked.words(),
+        times => format!("{times} times {}", asked.words()),
+    }
+}
+
+/// Six digits after the point are enough for people.
+fn short(epsilon: f64) -> f64 {
+    (epsilon * 1e6).round() / 1e6
+}
+
+/// A reserved place in an account. It counts as spent unless it is cancelled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reservation {
+    id: i64,
+    sticky: bool,
+    /// Runs of the mechanism that were charged; 0 for a sticky release that shows nothing new.
+    pub times: u64,
+}
+
+/// One release in an account.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Number in the ledger.
+    pub id: i64,
+    /// `reserved` (spent: it runs, or has crashed), `recorded` or `cancelled` (not spent).
+    pub state: String,
+    /// UTC.
+    pub reserved_at: String,
+    /// Its id.
+    pub mechanism: String,
+    /// What one run costs in the account's unit.
+    pub loss: Loss,
+    /// Runs that were charged.
+    pub times: u64,
+    /// Noise keyed by the rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sticky: bool,
+    /// Rows released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// Digest of the certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
+}
+
+impl Entry {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let gaussian = match (row.get("mu")?, row.get("distance")?) {
+            (Some(mu), Some(distance)) => Some(Gaussian { mu, distance }),
+            _ => None,
+        };
+        Ok(Self {
+            id: row.get("id")?,
+            state: row.get("state")?,
+            reserved_at: row.get("reserved_at")?,
+            mechanism: row.get("mechanism")?,
+            loss: Loss { epsilon: row.get("epsilon")?, delta: row.get("delta")?, gaussian },
+            times: row.get::<_, u32>("times")?.into(),
+            sticky: row.get::<_, Option<Vec<u8>>>("stream")?.is_some(),
+            rows: row.get::<_, Option<i64>>("rows")?.map(|rows| rows as u64),
+            certificate: row.get("certificate")?,
+        })
+    }
+
+    fn losses(&self) -> impl Iterator<Item = Loss> {
+        let times = if self.state == "cancelled" { 0 } else { self.times };
+        std::iter::repeat_n(self.loss, times as usize)
+    }
+}
+
+/// One data set: what may be spent, what is, and by which releases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Account {
+    /// The data set.
+    pub dataset: String,
+    /// Who is protected.
+    pub neighbours: Neighbours,
+    /// The most that all releases of a row may cost together.
+    pub budget: Budget,
+    /// UTC.
+    pub opened_at: String,
+    /// The least epsilon that holds for all releases together, at the budget's delta.
+    pub spent: f64,
+    /// The largest epsilon that one more pure release may have.
+    pub left: f64,
+    /// All entries, oldest first.
+    pub entries: Vec<Entry>,
+}
+
+impl Account {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let unit: String = row.get("unit")?;
+        let unit = unit.parse().map_err(|error: ParameterError| {
+            rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
+        })?;
+        Ok(Self {
+            dataset: row.get("dataset")?,
+            neighbours: Neighbours { unit, beta: row.get("beta")? },
+            budget: Budget { epsilon: row.get("budget_epsilon")?, delta: row.get("budget_delta")? },
+            opened_at: row.get("opened_at")?,
+            spent: 0.0,
+            left: 0.0,
+            entries: Vec::new(),
+        })
+    }
+
+    /// What every release so far costs, run by run.
+    fn losses(&self) -> Vec<Loss> {
+        self.entries.iter().flat_map(Entry::losses).collect()
+    }
+
+    fn add_up(&mut self) {
+        let losses = self.losses();
+        (self.spent, self.left) = (self.budget.spent(&losses), self.budget.left(&losses));
+    }
+
+    /// Releases that were not cancelled.
+    pub fn releases(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.state != "cancelled").count()
+    }
+}
+
+/// An open ledger.
+#[derive(Debug)]
+pub struct Ledger {
+    db: Connection,
+    path: PathBuf,
+}
+
+impl Ledger {
+    /// Opens a ledger, and makes it if there is none; true if it was made.
+    pub fn open_or_create(path: &Path) -> Result<(Self, bool), LedgerError> {
+        let mut options = std::fs::OpenOptions::new();
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let made = match options.write(true).create_new(true).open(path) {
+            Ok(_) => true, // an empty file is an empty database
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(LedgerError::Storage(format!("{}: {error}", path.display()))),
+        };
+        Ok((Self::connect(path)?, made))
+    }
+
+    /// Opens a ledger that exists.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        match std::fs::metadata(path) {
+            Ok(_) => Self::connect(path),
+            Err(error) => {
+                Err(LedgerError::Storage(format!("{}: {error}; scumble ledger init makes one", path.display())))
+            }
+        }
+    }
+
+    fn connect(path: &Path) -> Result<Self, LedgerError> {
+        let fault = |error: rusqlite::Error| storage(path, &error);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(path, flags).map_err(fault)?;
+        db.busy_timeout(PATIENCE).map_err(fault)?;
+        db.pragma_update(None, "trusted_schema", false).map_err(fault)?;
+        patiently(|| db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))).map_err(fault)?;
+        db.pragma_update(None, "synchronous", "full").map_err(fault)?; // an entry is on disk before noise is drawn
+        db.pragma_update(None, "foreign_keys", true).map_err(fault)?;
+        let transaction = begin(&db).map_err(fault)?;
+        let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        let (application, version) = (number("application_id").map_err(fault)?, number("user_version").map_err(fault)?);
+        let tables: i64 =
+            transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(fault)?;
+        match (application, version, tables) {
+            (APPLICATION, VERSION, _) => {}
+            (0, 0, 0) => {
+                transaction.execute_batch(SCHEMA).map_err(fault)?;
+                transaction.pragma_update(None, "application_id", APPLICATION).map_err(fault)?;
+                transaction.pragma_update(None, "user_version", VERSION).map_err(fault)?;
+            }
+            (APPLICATION, version, _) => {
+                let message = format!("{}: ledger version {version}, this program knows {VERSION}", path.display());
+                return Err(LedgerError::Storage(message));
+            }
+            _ => return Err(LedgerError::Storage(format!("{}: not a ledger", path.display()))),
+        }
+        transaction.commit().map_err(fault)?;
+        Ok(Self { db, path: path.to_owned() })
+    }
+
+    /// Opens an account before its first use.
+    pub fn open_account(&mut self, dataset: &str, budget: Budget, neighbours: Neighbours) -> Result<(), LedgerError> {
+        self.in_transaction(|transaction| {
+            let account = account(transaction, dataset)?.map_or_else(
+                || new_account(transaction, dataset, Some(budget), neighbours),
+                |account| same_budget(account, Some(budget)),
+            )?;
+            if account.neighbours != neighbours {
+                let message = format!("data set '{dataset}' keeps {}", account.neighbours.sentence());
+                return Err(LedgerError::Account(message).into());
+            }
+            Ok(())
+        })
+    }
+
+    /// Reserves what a release with fresh noise costs. The budget may be left out after the first use.
+    pub fn reserve(
+        &mut self,
+        dataset: &str,
+        budget: Option<Budget>,
+        mechanism: &Mechanism,
+    ) -> Result<Reservation, LedgerError> {
+        self.in_transaction(|transaction| charge(transaction, dataset, budget, mechanism, None, 1))
+    }
+
+    /// Reserves what a sticky release costs: nothing if these rows show nothing new.
+    pub fn reserve_sticky(
+        &mut self,
+        dataset: &str,
+        budget: Option<Budget>,
+        mechanism: &Mechanism,
+        stream: &[u8; 32],
+        rows: &[Fingerprint],
+    ) -> Result<Reservation, LedgerError> {
+        self.in_transaction(|transaction| {
+            let mut insert = transaction.prepare("INSERT OR IGNORE INTO shown VALUES (?1, ?2, ?3)")?;
+            for Fingerprint { row, content } in rows {
+                insert.execute(params![stream, row, content])?;
+            }
+            let before: i64 = transaction.query_row(
+                "SELECT coalesce(sum(times), 0) FROM entry WHERE stream = ?1 AND dataset = ?2 AND state <> 'cancelled'",
+                params![stream, dataset],
+                |row| row.get(0),
+            )?;
+            let now: i64 = transaction.query_row(
+                "SELECT coalesce(max(contents), 0) FROM (SELECT count(*) AS contents FROM shown WHERE stream = ?1 \
+                 GROUP BY row)",
+                [stream],
+                |row| row.get(0),
+            )?;
+            charge(transaction, dataset, budget, mechanism, Some(stream), (now - before).max(0) as u64)
+        })
+    }
+
+    /// Records the certificate of a release that is complete but has no name yet.
+    pub fn record(&mut self, reservation: &Reservation, certificate: &Certificate) -> Result<(), LedgerError> {
+        self.in_transaction(|transaction| {
+            let changed = transaction.execute(
+                "UPDATE entry SET state = 'recorded', certificate = ?2, rows = ?3 WHERE id = ?1 AND state = 'reserved'",
+                params![reservation.id, certificate.digest, certificate.rows as i64],
+            )?;
+            if changed != 1 {
+                return Err(LedgerError::Storage("the reservation is gone; nothing was released".into()).into());
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives back what a release had reserved that has failed without an output. Sticky rows stay paid for: the next
+    /// attempt costs nothing.
+    pub fn cancel(&mut self, reservation: &Reservation) -> Result<(), LedgerError> {
+        if reservation.sticky {
+            return Ok(());
+        }
+        self.in_transaction(|transaction| {
+            let cancel = "UPDATE entry SET state = 'cancelled' WHERE id = ?1 AND state = 'reserved'";
+            transaction.execute(cancel, [reservation.id])?;
+            Ok(())
+        })
+    }
+
+    /// All accounts, in the order of their names, as one consistent picture.
+    pub fn accounts(&mut self) -> Result<Vec<Account>, LedgerError> {
+        self.in_transaction(|transaction| {
+            let mut names = transaction.prepare("SELECT dataset FROM account ORDER BY dataset")?;
+            let names: Vec<String> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let mut accounts = Vec::new();
+            for name in names {
+                let mut account = account(transaction, &name)?.expect("named above");
+                account.add_up();
+                accounts.push(account);
+            }
+            Ok(accounts)
+        })
+    }
+
+    /// Everything that may be shown to anyone.
+    pub fn statement(&mut self) -> Result<Statement, LedgerError> {
+        Ok(Statement { schema: STATEMENT_SCHEMA.into(), accounts: self.accounts()? })
+    }
+
+    /// Runs SQLite's own check of the file.
+    pub fn check(&self) -> Result<(), LedgerError> {
+        let found: String = self
+            .db
+            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+            .map_err(|error| storage(&self.path, &error))?;
+        match found.as_str() {
+            "ok" => Ok(()),
+            _ => Err(LedgerError::Storage(format!("{}: damaged", self.path.display()))),
+        }
+    }
+
+    /// One writer at a time; on an error nothing has happened.
+    fn in_transaction<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>) -> Result<T, LedgerError> {
+        let Self { db, path } = &*self;
+        let run = || -> Result<T, Fault> {
+            let transaction = begin(db)?;
+            let result = work(&transaction)?;
+            transaction.commit()?;
+            Ok(result)
+        };
+        run().map_err(|fault| match fault {
+            Fault::Sqlite(error) => storage(path, &error),
+            Fault::Ledger(error) => error,
+        })
+    }
+}
+
+/// What can go wrong inside a transaction.
+enum Fault {
+    Sqlite(rusqlite::Error),
+    Ledger(LedgerError),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<LedgerError> for Fault {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl From<ParameterError> for Fault {
+    fn from(error: ParameterError) -> Self {
+        Self::Ledger(error.into())
+    }
+}
+
+fn storage(path: &Path, error: &rusqlite::Error) -> LedgerError {
+    LedgerError::Storage(format!("{}: {}", path.display(), error.to_string().replace('\n', " ")))
+}
+
+/// Waits where SQLite itself does not: while another process makes the file, or takes its lock on the way out.
+fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let start = Instant::now();
+    loop {
+        match work() {
+            Err(error) if is_busy(&error) && start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+            outcome => return outcome,
+        }
+    }
+}
+
+fn begin(db: &Connection) -> rusqlite::Result<Transaction<'_>> {
+    patiently(|| Transaction::new_unchecked(db, TransactionBehavior::Immediate))
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// An account with its entries, not added up.
+fn account(transaction: &Transaction<'_>, dataset: &str) -> Result<Option<Account>, Fault> {
+    let found = transaction.query_row("SELECT * FROM account WHERE dataset = ?1", [dataset], Account::from_row);
+    let Some(mut account) = found.optional()? else { return Ok(None) };
+    let mut entries = transaction.prepare("SELECT * FROM entry WHERE dataset = ?1 ORDER BY id")?;
+    account.entries = entries.query_map([dataset], Entry::from_row)?.collect::<Result<_, _>>()?;
+    Ok(Some(account))
+}
+
+fn new_account(
+    transaction: &Transaction<'_>,
+    dataset: &str,
+    budget: Option<Budget>,
+    neighbours: Neighbours,
+) -> Result<Account, Fault> {
+    if dataset.is_empty() || dataset.len() > 200 || dataset.chars().any(char::is_control) {
+        return Err(ParameterError::invalid("a data set's name has 1 to 200 printable characters").into());
+    }
+    let Some(Budget { epsilon, delta }) = budget else {
+        let message = format!("data set '{dataset}' is new to this ledger: give --budget, which stays fixed");
+        return Err(LedgerError::Account(message).into());
+    };
+    transaction.execute(
+        "INSERT INTO account (dataset, unit, beta, budget_epsilon, budget_delta) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![dataset, neighbours.unit.to_string(), neighbours.beta, epsilon, delta],
+    )?;
+    Ok(account(transaction, dataset)?.expect("made above"))
+}
+
+/// A budget is fixed by the first use: one that could be raised would be none.
+fn same_budget(account: Account, budget: Option<Budget>) -> Result<Account, Fault> {
+    match budget.filter(|budget| *budget != account.budget) {
+        None => Ok(account),
+        Some(asked) => Err(LedgerError::Account(format!(
+            "data set '{}' has a budget of {}, fixed at its first use; --budget says {}",
+            account.dataset,
+            budget_words(&account.budget),
+            budget_words(&asked)
+        ))
+        .into()),
+    }
+}
+
+/// Refuses, or makes the entry.
+fn charge(
+    transaction: &Transaction<'_>,
+    dataset: &str,
+    budget: Option<Budget>,
+    mechanism: &Mechanism,
+    stream: Option<&[u8; 32]>,
+    times: u64,
+) -> Result<Reservation, Fault> {
+    let (neighbours, _) = Loss::of(mechanism)?;
+    let account = match account(transaction, dataset)? {
+        Some(account) => same_budget(account, budget)?,
+        None => new_account(transaction, dataset, budget, neighbours)?,
+    };
+    let Some(loss) = Loss::charged(mechanism, &account.neighbours)? else {
+        return Err(ParameterError::not_private(
+            format!(
+                "data set '{dataset}' keeps a budget for unit {}, and a release for unit {} protects less",
+                account.neighbours.unit, neighbours.unit
+            ),
+            format!("--unit {}", account.neighbours.unit),
+        )
+        .into());
+    };
+    if loss.delta > 0.0 && account.budget.delta == 0.0 {
+        return Err(ParameterError::not_private(
+            format!("the budget of data set '{dataset}' has no delta, and this release needs {:e}", loss.delta),
+            "a pure mechanism, or a data set whose budget has a --budget-delta",
+        )
+        .into());
+    }
+    let before = account.losses();
+    let all: Vec<Loss> = before.iter().copied().chain(std::iter::repeat_n(loss, times as usize)).collect();
+    if times > 0 && !account.budget.covers(&all) {
+        return Err(LedgerError::OverBudget(Box::new(OverBudget {
+            spent: account.budget.spent(&before),
+            left: account.budget.left(&before),
+            releases: account.releases(),
+            unit: account.neighbours.unit,
+            budget: account.budget,
+            dataset: account.dataset,
+            asked: loss,
+            times,
+        }))
+        .into());
+    }
+    transaction.execute(
+        "INSERT INTO entry (dataset, state, mechanism, epsilon, delta, mu, distance, times, stream) \
+         VALUES (?1, 'reserved', ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            dataset,
+            mechanism.id().as_str(),
+            loss.epsilon,
+            loss.delta,
+            loss.gaussian.map(|gaussian| gaussian.mu),
+            loss.gaussian.map(|gaussian| gaussian.distance),
+            times as i64,
+            stream,
+        ],
+    )?;
+    Ok(Reservation { id: transaction.last_insert_rowid(), sticky: stream.is_some(), times })
+}
+
+/// What a data owner may publish about all releases: budgets, spending, and every release by its certificate's digest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// [`STATEMENT_SCHEMA`].
+    pub schema: String,
+    /// One a data set.
+    pub accounts: Vec<Account>,
+}
+
+impl Statement {
+    /// Most entries and runs that a statement may list: adding them up takes time.
+    const MOST: u64 = 10_000;
+
+    /// Indented JSON with a final newline.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a statement has only JSON values") + "\n"
+    }
+
+    /// Reads a statement and adds everything up again.
+    pub fn parse(text: &str) -> Result<Self, ParameterError> {
+        let statement: Self = serde_json::from_str(text)
+            .map_err(|error| ParameterError::invalid(format!("not a ledger's statement: {error}")))?;
+        statement.check()?;
+        Ok(statement)
+    }
+
+    /// Adds everything up again and compares.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        let wrong = |what: String| Err(ParameterError::invalid(format!("the statement does not add up: {what}")));
+        if self.schema != STATEMENT_SCHEMA {
+            return wrong(format!("schema is not {STATEMENT_SCHEMA}"));
+        }
+        for account in &self.accounts {
+            let Account { dataset, budget, neighbours, entries, .. } = account;
+            Budget::new(budget.epsilon, budget.delta)?;
+            if neighbours.beta.is_some_and(|beta| beta.is_nan() || beta <= 0.0) {
+                return wrong(format!("'{dataset}' has a beta that is not positive"));
+            }
+            let states = ["reserved", "recorded", "cancelled"];
+            let sane = |entry: &Entry| states.contains(&entry.state.as_str()) && entry.loss.is_sane();
+            if !entries.iter().all(sane) {
+                return wrong(format!("'{dataset}' has an entry that no release could have"));
+            }
+            let runs = entries.iter().fold(entries.len() as u64, |sum, entry| sum.saturating_add(entry.times));
+            if runs > Self::MOST {
+                return wrong(format!("'{dataset}' has more than {} runs", Self::MOST));
+            }
+            let mut again = account.clone();
+            again.add_up();
+            if again != *account {
+                return wrong(format!("'{dataset}' has spent {} and has {} left", again.spent, again.left));
+            }
+            if !budget.covers(&account.losses()) {
+                return wrong(format!("'{dataset}' is over its budget"));
+            }
+        }
+        Ok(())
+    }
+
+    /// For people: Markdown.
+    pub fn to_markdown(&self) -> String {
+        let mut text = String::from(
+            "# Privacy budget statement\n\nWhat was released, and what all releases of a row cost together. A \
+             `reserved` release is running or was cut off, and counts as spent.\n",
+        );
+        for account in &self.accounts {
+            let Account { dataset, neighbours, budget, opened_at, spent, left, entries } = account;
+            let rule = match budget.delta {
+                0.0 => "sum of the losses",
+                _ => "exact composition of the worst cases (KOV for pure losses, mu for Gaussian noise)",
+            };
+            text.push_str(&format!(
+                "\n## {}\n\n| | |\n|---|---|\n| Unit of privacy | {} |\n| Budget | {} |\n| Spent | epsilon {} |\n\
+                 | Left for one more pure release | epsilon {} |\n| Composition | {rule} |\n| Opened | {opened_at} |\n\n\
+                 | release | date | mechanism | loss | times charged | rows | certificate |\n\
+                 |---|---|---|---|---|---|---|\n",
+                cell(dataset),
+                neighbours.sentence(),
+                budget_words(budget),
+                short(*spent),
+                short(*left),
+            ));
+            for entry in entries {
+                let rows = entry.rows.map(|rows| rows.to_string()).unwrap_or_default();
+                text.push_str(&format!(
+                    "| {} {} | {} | {}{} | {} | {} | {rows} | {} |\n",
+                    entry.id,
+                    cell(&entry.state),
+                    cell(&entry.reserved_at),
+                    cell(&entry.mechanism),
+                    if entry.sticky { ", sticky" } else { "" },
+                    entry.loss.words(),
+                    entry.times,
+                    cell(entry.certificate.as_deref().unwrap_or("")),
+                ));
+            }
+        }
+        text
+    }
+}
+
+/// A name must not break the table.
+fn cell(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || "|<>`".contains(c) { ' ' } else { c }).collect()
+}

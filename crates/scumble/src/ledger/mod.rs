@@ -1,0 +1,7 @@
+//! What was spent: how losses add up, and the file that keeps count.
+
+mod accounting;
+mod ledger;
+
+pub use accounting::{Budget, Gaussian, Loss, Neighbours};
+pub use ledger::{Account, Entry, Ledger, LedgerError, OverBudget, Reservation, STATEMENT_SCHEMA, Statement};

@@ -1,0 +1,128 @@
+//! A finished release: certificate, ids, labels and encoded rows. What consumers hold, and the only thing that
+//! `estimate`, `search` and `statistics` accept. Beside it what makes one: the core's releaser and encoder.
+
+use crate::certificate::{Certificate, ContentHasher, SigningKey};
+use crate::columns::Column;
+use scumble_core::error::ParameterError;
+use scumble_core::mechanism::Mechanism;
+pub use scumble_core::release::*;
+use scumble_core::vectors::Rows;
+
+/// A table of released rows. Everything in it may be shown to anyone.
+#[derive(Debug, Clone)]
+pub struct Release {
+    certificate: Certificate,
+    mechanism: Mechanism,
+    encoder: Encoder,
+    bytes: Vec<u8>,
+    ids: Option<Column>,
+    labels: Option<Column>,
+}
+
+impl Release {
+    /// Releases all rows in memory.
+    pub fn from_rows(releaser: &Releaser, rows: Rows<'_>) -> Result<Self, ReleaseError> {
+        let mut bytes = Vec::new();
+        releaser.release(rows, 0, |i| (i as u64).to_le_bytes().to_vec(), &mut bytes)?;
+        Ok(Self::new(releaser, bytes, None, None))
+    }
+
+    /// Certifies what a releaser gave.
+    ///
+    /// # Panics
+    /// If the bytes are no whole rows, or the ids or labels are not one a row.
+    pub fn new(releaser: &Releaser, bytes: Vec<u8>, ids: Option<Column>, labels: Option<Column>) -> Self {
+        let (mechanism, encoder) = (releaser.mechanism().clone(), releaser.encoder().clone());
+        let rows = bytes.len() / encoder.bytes_per_row();
+        assert_eq!(bytes.len(), rows * encoder.bytes_per_row(), "whole rows");
+        assert!([&ids, &labels].into_iter().flatten().all(|column| column.len() == rows), "one a row");
+        let mut hasher = ContentHasher::default();
+        hasher.update(rows, &bytes, ids.as_ref(), labels.as_ref());
+        let certificate = Certificate::of(releaser, rows as u64, hasher.finish().into());
+        Self { certificate, mechanism, encoder, bytes, ids, labels }
+    }
+
+    /// The same with a signed certificate.
+    pub fn signed(mut self, key: &SigningKey) -> Self {
+        self.certificate = self.certificate.signed(key);
+        self
+    }
+
+    /// Puts together what a file held, after checking the certificate's text and that the parts fit it.
+    pub fn from_parts(
+        certificate: &str,
+        bytes: Vec<u8>,
+        ids: Option<Column>,
+        labels: Option<Column>,
+    ) -> Result<Self, ParameterError> {
+        let (certificate, mechanism) = Certificate::parse(certificate)?;
+        let encoder = Encoder::from_statement(&certificate.encoding, certificate.projection.k)?;
+        if bytes.len() as u64 != certificate.rows * encoder.bytes_per_row() as u64 {
+            return Err(ParameterError::invalid("the release does not have the rows that its certificate states"));
+        }
+        Ok(Self { certificate, mechanism, encoder, bytes, ids, labels })
+    }
+
+    /// The certificate.
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// The mechanism that the certificate describes (public numbers only).
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
+    }
+
+    /// The encoder of its rows.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.certificate.rows as usize
+    }
+
+    /// True when there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Size of the sketch.
+    pub fn k(&self) -> usize {
+        self.encoder.k()
+    }
+
+    /// All encoded rows.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Encoded row `i`.
+    pub fn row(&self, i: usize) -> &[u8] {
+        let width = self.encoder.bytes_per_row();
+        &self.bytes[i * width..(i + 1) * width]
+    }
+
+    /// Ids, if the input had them.
+    pub fn ids(&self) -> Option<&Column> {
+        self.ids.as_ref()
+    }
+
+    /// Labels, if they were asked for.
+    pub fn labels(&self) -> Option<&Column> {
+        self.labels.as_ref()
+    }
+
+    /// Row `i` as values: bits as -1 and 1, symbols by their table.
+    pub fn values(&self, i: usize) -> Vec<f32> {
+        let mut out = vec![0.0; self.k()];
+        self.encoder.decode(self.row(i), &mut out);
+        out
+    }
+
+    /// All rows as values, row by row.
+    pub fn all_values(&self) -> Vec<f32> {
+        (0..self.len()).flat_map(|i| self.values(i)).collect()
+    }
+}

@@ -1,0 +1,5 @@
+//! What is done with a release: certificate, estimates, symbols.
+
+mod certificate;
+mod estimates;
+mod symbols;

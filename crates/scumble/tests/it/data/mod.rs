@@ -1,0 +1,3 @@
+//! Utility on real data.
+
+mod mnist;

@@ -1,0 +1,3 @@
+//! Planted faults that a test must find.
+
+mod faults;

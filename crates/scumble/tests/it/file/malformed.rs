@@ -1,0 +1,407 @@
+//! Every way in which a file can be wrong has its own variant, the right place, and one line without the value.
+
+use super::support::*;
+use ReadErrorKind as Kind;
+use arrow::array::*;
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::*;
+use scumble::files::{self, Format, ReadErrorKind, ReadOptions};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What a reader must say about a file.
+struct Case {
+    path: PathBuf,
+    options: ReadOptions,
+    kind: Kind,
+    row: Option<u64>,
+    column: Option<&'static str>,
+}
+
+struct Cases {
+    folder: Folder,
+    all: Vec<Case>,
+}
+
+impl Cases {
+    fn new() -> Self {
+        Self { folder: Folder::new(), all: Vec::new() }
+    }
+
+    fn add(&mut self, name: &str, bytes: impl AsRef<[u8]>, kind: Kind) -> &mut Case {
+        let path = self.folder.write(&format!("{}/{name}", self.all.len()), bytes);
+        self.add_path(path, kind)
+    }
+
+    fn add_path(&mut self, path: PathBuf, kind: Kind) -> &mut Case {
+        self.all.push(Case { path, options: ReadOptions::default(), kind, row: None, column: None });
+        self.all.last_mut().unwrap()
+    }
+
+    fn add_parquet(&mut self, columns: Vec<(&str, ArrayRef)>, kind: Kind) -> &mut Case {
+        let name = format!("{}/x.parquet", self.all.len());
+        let path = self.folder.parquet(&name, &table(columns), 2);
+        self.add_path(path, kind)
+    }
+
+    fn check(self) -> usize {
+        for case in &self.all {
+            let error = read(&case.path, &case.options).expect_err(&format!("{} {:?}", case.path.display(), case.kind));
+            let line = error.to_string();
+            assert_eq!(error.kind, case.kind, "{line}");
+            assert_eq!(error.row, case.row, "{line}");
+            assert_eq!(error.column.as_deref(), case.column, "{line}");
+            assert!(!line.contains('\n') && line.len() < 600, "{line}");
+            let name = case.path.file_name().unwrap().to_str().unwrap();
+            assert!(line.contains(name), "{line}");
+            assert!(!line.contains("s3cret") && !line.contains("98765"), "{line}");
+        }
+        self.all.len()
+    }
+}
+
+impl Case {
+    fn at(&mut self, row: u64) -> &mut Self {
+        self.row = Some(row);
+        self
+    }
+
+    fn column(&mut self, column: &'static str) -> &mut Self {
+        self.column = Some(column);
+        self
+    }
+}
+
+fn corrupt(text: &str) -> Kind {
+    Kind::Corrupt(text.to_owned())
+}
+
+#[test]
+fn npy() {
+    let mut cases = Cases::new();
+    let good = super::support::npy("<f4", false, "(2, 2)", &[0; 16]);
+    cases.add("empty.npy", "", Kind::HeaderTruncated);
+    cases.add("magic.npy", "not an array at all", Kind::WrongMagic("an .npy"));
+    cases.add("cut-magic.npy", &good[..5], Kind::HeaderTruncated);
+    cases.add("cut-header.npy", &good[..50], Kind::HeaderTruncated);
+    cases.add("cut-body.npy", &good[..good.len() - 1], Kind::Truncated { expected: 16, found: 15 });
+    cases.add("no-body.npy", &good[..good.len() - 16], Kind::Truncated { expected: 16, found: 0 });
+    cases.add("longer.npy", [&good[..], b"x"].concat(), Kind::TrailingBytes);
+    cases.add("longer.npy.gz", gz([&good[..], b"x"].concat()), Kind::TrailingBytes);
+    cases.add("version.npy", npy_with_header(4, "{}", &[]), Kind::Header("npy versions 1 to 3 are known"));
+    let mut huge = npy_with_header(2, "", &[]);
+    huge[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+    let limit = Kind::HeaderTooLarge { bytes: u64::from(u32::MAX), limit: 1 << 20 };
+    cases.add("huge.npy", &huge, limit.clone());
+    cases.add("huge.npy.gz", gz(&huge), limit);
+    for (shape, kind) in [
+        ("(4,)", Kind::NotAMatrix(1)),
+        ("()", Kind::NotAMatrix(0)),
+        ("(2, 1, 2)", Kind::NotAMatrix(3)),
+        ("(0, 4)", Kind::NoRows),
+        ("(4, 0)", Kind::NoColumns),
+        ("(0, 0)", Kind::NoColumns),
+        ("(9223372036854775807, 9223372036854775807)", Kind::TooLarge),
+        ("(99999999999999999999999, 1)", Kind::TooLarge),
+        ("(1000000000000, 4)", Kind::Truncated { expected: 16_000_000_000_000, found: 16 }),
+        ("(-1, 4)", Kind::Header("shape is not a tuple of sizes")),
+        ("[2, 2]", Kind::Header("not a dictionary as numpy writes it")),
+    ] {
+        cases.add("shape.npy", super::support::npy("<f4", false, shape, &[0; 16]), kind);
+    }
+    for (descr, name) in [
+        ("<c8", "c8"),
+        ("<f16", "f16"),
+        ("|S4", "S4"),
+        ("<U1", "U4"),
+        ("|O", "object (a pickle)"),
+        ("<M8[ns]", "<M8[ns]"),
+        ("f4", "f4"),
+        ("", ""),
+        ("<", "<"),
+    ] {
+        let bytes = super::support::npy(descr, false, "(2, 2)", &[0; 16]);
+        cases.add("type.npy", bytes, Kind::ElementType(name.to_owned()));
+    }
+    for (header, kind) in [
+        (
+            "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (2,)}",
+            Kind::ElementType("with named fields".into()),
+        ),
+        ("{'descr': '<f4', 'shape': (2, 2)}", Kind::Header("descr, fortran_order or shape is missing")),
+        ("{'descr': '<f4', 'descr': '<f4'}", Kind::Header("a key occurs twice")),
+        ("{'descr': '<f4', 'other': 1}", Kind::Header("unknown key")),
+        (
+            "{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 2)}",
+            Kind::Header("fortran_order is neither True nor False"),
+        ),
+        ("{'descr': '<f4", Kind::Header("a string is not closed")),
+        ("{'descr': '<f4'} x", Kind::Header("text after the dictionary")),
+        ("import os", Kind::Header("not a dictionary as numpy writes it")),
+        ("", Kind::Header("not a dictionary as numpy writes it")),
+    ] {
+        cases.add("header.npy", npy_with_header(1, header, &[0; 16]), kind);
+    }
+    let not_utf8 = npy_with_header(3, "{'descr': '<f4'}", &[])
+        .iter()
+        .map(|b| if *b == b'd' { 0xFF } else { *b })
+        .collect::<Vec<_>>();
+    cases.add("utf8.npy", not_utf8, Kind::Header("not UTF-8"));
+    let wide = super::support::npy("<f4", false, "(2, 3)", &[0; 24]);
+    cases.add("dim.npy", wide, Kind::Dimension { found: 3, expected: 4 }).options.dim = Some(4);
+    let fortran = super::support::npy("<f8", true, "(1000000, 100)", &[0; 16]);
+    cases.add("f.npy.gz", gz(fortran), Kind::FortranGzip { bytes: 800_000_000, limit: 256 << 20 });
+    // A false shape inside gzip must not claim memory before the bytes are there.
+    let claim = super::support::npy("<f8", false, "(2, 1000000000000)", &[0; 16]);
+    cases.add("claim.npy.gz", gz(claim), Kind::Truncated { expected: 16_000_000_000_000, found: 16 }).at(0);
+    let fortran = super::support::npy("<f8", true, "(10, 10)", &[0; 16]);
+    cases.add("f.npy.gz", gz(fortran), Kind::Truncated { expected: 800, found: 16 });
+    assert!(cases.check() > 40);
+}
+
+#[test]
+fn gzip() {
+    let mut cases = Cases::new();
+    let body: Vec<u8> = (0..200_000u64).map(|x| (x * x % 251) as u8).collect();
+    let file = super::support::npy("|u1", false, "(2000, 100)", &body);
+    let packed = gz(&file);
+    cases.add("plain.npy.gz", &file, Kind::NotGzip);
+    cases.add("empty.npy.gz", "", Kind::GzipTruncated);
+    cases.add("cut.npy.gz", &packed[..packed.len() / 2], Kind::GzipTruncated).at(0);
+    cases.add("cut-crc.npy.gz", &packed[..packed.len() - 3], Kind::GzipTruncated);
+    let mut damaged = packed.clone();
+    let end = damaged.len();
+    damaged[end - 6] ^= 1;
+    cases.add("crc.npy.gz", &damaged, Kind::GzipCorrupt);
+    cases.add("garbage.npy.gz", [&packed[..], b"garbage"].concat(), Kind::GzipTrailing);
+    cases.add("zeros.npy.gz", [&packed[..], &[0; 512]].concat(), Kind::GzipTrailing);
+    let more = [&packed[..], &gz("x")].concat();
+    cases.add("member.npy.gz", more, Kind::TrailingBytes);
+    for (name, text) in [
+        ("x.csv.gz", "a,b\n1,2\n3,4\n"),
+        ("x.svm.gz", "1 1:2 2:3\n1 2:4\n"),
+        ("x.idx.gz", "\0\0\x08\x02\0\0\0\x01\0\0\0\x01\x07"),
+    ] {
+        let packed = gz(text);
+        cases.add(name, &packed[..packed.len() - 9], Kind::GzipTruncated);
+        cases.add(name, [&packed[..], b"?"].concat(), Kind::GzipTrailing);
+    }
+    for case in &mut cases.all {
+        // Where the fault is found depends on the kind of file: only the gzip fault itself matters here.
+        if let Err(error) = files::read_all(&case.path, &case.options) {
+            case.row = error.row;
+        }
+    }
+    cases.add("x.parquet.gz", "", Kind::GzippedParquet);
+    cases.check();
+}
+
+#[test]
+fn csv() {
+    let mut cases = Cases::new();
+    cases.add("empty.csv", "", Kind::NoRows);
+    cases.add("header.csv", "a,b\n", Kind::NoRows);
+    cases.add("header.csv", "id,b\n", Kind::NoRows);
+    cases.add("no-header.csv", "1,2\n3,4\n", Kind::NoHeader);
+    cases.add("only-id.csv", "id,label\n1,2\n", Kind::NoColumns);
+    cases.add("short.csv", "a,b\n1,2\n3\n", Kind::Ragged { found: 1, expected: 2 }).at(1);
+    cases.add("long.csv", "id,b\n1,2\n3,4,5\n", Kind::Ragged { found: 3, expected: 2 }).at(1);
+    cases.add("text.csv", "a,b\n1,2\n3,s3cret\n", Kind::NotANumber).at(1).column("b");
+    cases.add("text.tsv", "a\tb\n1\t98765x\n", Kind::NotANumber).at(0).column("b");
+    cases.add("comma.csv", "a;b\n1;2\n", Kind::NotANumber).at(0).column("a;b");
+    cases.add("empty-cell.csv", "a,b\n1,\n", Kind::MissingCell).at(0).column("b");
+    cases.add("blank-cell.csv", "a,b\n1,  \n", Kind::MissingCell).at(0).column("b");
+    cases.add("empty-id.csv", "id,b\n1,2\n,3\n", Kind::MissingCell).at(1).column("id");
+    cases.add("latin.csv", b"a,b\n1,\xE9\n", Kind::NotUtf8).at(0).column("b");
+    cases.add("latin-header.csv", b"a,\xE9\n1,2\n", Kind::NotUtf8);
+    cases.add("utf16.csv", b"\xFF\xFEa\0,\0b\0\n\0", Kind::NotUtf8);
+    cases.add("two-ids.csv", "id,id,x\n1,2,3\n", Kind::DuplicateColumn("id".into()));
+    let missing = |name: &str, columns: &str| Kind::NoSuchColumn { name: name.into(), columns: columns.into() };
+    cases.add("id.csv", "a,b\n1,2\n", missing("key", "a, b")).options.id = Some("key".into());
+    cases.add("label.tsv", "a\tb\n1\t2\n", missing("class", "a, b")).options.label = Some("class".into());
+    cases.add("dim.csv", "a,b\n1,2\n", Kind::Dimension { found: 2, expected: 3 }).options.dim = Some(3);
+    cases.add("newline-in-name.csv", "\"a\nb\",c\nx,1\n", Kind::NotANumber).at(0).column("a b");
+    cases.add("x.txt", "a\n1\n", Kind::UnknownFormat);
+    assert!(cases.check() > 20);
+}
+
+#[test]
+fn an_unclosed_quote_does_not_fill_the_memory() {
+    let folder = Folder::new();
+    let path = folder.write("x.csv.gz", gz([b"a,b\n1,\"".to_vec(), vec![b'x'; 300 << 20]].concat()));
+    let error = files::read_all(&path, &ReadOptions::default()).unwrap_err();
+    assert_eq!((error.kind, error.row), (Kind::RowTooLong { limit: 256 << 20 }, Some(0)));
+}
+
+#[test]
+fn libsvm() {
+    let mut cases = Cases::new();
+    cases.add("empty.svm", "", Kind::NoRows);
+    cases.add("comments.svm", "# nothing\n\n", Kind::NoRows);
+    cases.add("featureless.svm", "1\n-1\n", Kind::NoColumns);
+    cases.add("zero.svm", "1 1:1\n1 0:2 3:1\n", Kind::IndexZero).at(1);
+    cases.add("order.svm", "1 1:1\n1 3:1 2:98765\n", Kind::IndexOrder).at(1).column("3");
+    cases.add("order.svm", "1 4:1\n1 3:1 2:98765\n", Kind::IndexOrder).at(1).column("2");
+    cases.add("twice.svm", "1 3:1 3:1\n", Kind::IndexOrder).at(0).column("3");
+    cases.add("label.svm", "# c\ns3cret 1:1\n", Kind::BadLabel).at(0);
+    cases.add("no-label.svm", "1:1 2:1\n", Kind::BadLabel).at(0);
+    cases.add("labels.svm", "1,2 1:1\n", Kind::BadLabel).at(0);
+    cases.add("value.svm", "1 1:1\n1 1:s3cret\n", Kind::BadEntry).at(1);
+    cases.add("qid.svm", "1 qid:3 1:1\n", Kind::BadEntry).at(0);
+    cases.add("entry.svm", "1 1\n", Kind::BadEntry).at(0);
+    cases.add("sign.svm", "1 +1:2\n", Kind::BadEntry).at(0);
+    cases.add("negative.svm", "1 -1:2\n", Kind::BadEntry).at(0);
+    let above = Kind::IndexOutOfRange { index: 7, dim: 5 };
+    cases.add("dim.svm", "1 1:1 7:1\n", above).at(0).column("7").options.dim = Some(5);
+    let above = Kind::IndexOutOfRange { index: 4_294_967_296, dim: 4_294_967_295 };
+    cases.add("huge.svm", "1 4294967296:1\n", above).at(0);
+    cases.add("latin.svm", b"1 1:1 2:\xE9\n", Kind::NotUtf8).at(0);
+    cases.add("dim0.svm", "1 1:1\n", Kind::NoColumns).options.dim = Some(0);
+    cases.check();
+}
+
+#[test]
+fn idx() {
+    let mut cases = Cases::new();
+    let idx = super::support::idx;
+    cases.add("magic.idx", [1, 0, 8, 2, 0, 0, 0, 1], Kind::WrongMagic("an IDX"));
+    cases.add("type.idx", idx(0x0A, &[1, 1], &[0]), Kind::WrongMagic("an IDX"));
+    cases.add("empty.idx", "", Kind::HeaderTruncated);
+    cases.add("cut-header.idx", &idx(8, &[1, 1], &[0])[..9], Kind::HeaderTruncated);
+    cases.add("cut.idx", idx(8, &[2, 3], &[0; 5]), Kind::Truncated { expected: 6, found: 5 });
+    cases.add("cut.idx.gz", gz(idx(8, &[2, 3], &[0; 5])), Kind::Truncated { expected: 6, found: 5 }).at(1);
+    cases.add("long.idx", idx(8, &[2, 3], &[0; 7]), Kind::TrailingBytes);
+    cases.add("labels-idx1-ubyte", idx(8, &[3], &[0; 3]), Kind::NotAMatrix(1));
+    cases.add("axes.idx", idx(8, &[], &[]), Kind::NotAMatrix(0));
+    cases.add("rows.idx", idx(8, &[0, 3], &[]), Kind::NoRows);
+    cases.add("columns.idx", idx(8, &[3, 0], &[]), Kind::NoColumns);
+    cases.add("huge.idx", idx(8, &[u32::MAX, u32::MAX, u32::MAX], &[]), Kind::TooLarge);
+    cases.check();
+}
+
+fn lists(lengths: &[usize], valid: Option<Vec<bool>>, values: Vec<Option<f32>>) -> ArrayRef {
+    let field = Arc::new(Field::new_list_field(DataType::Float32, true));
+    let offsets = OffsetBuffer::from_lengths(lengths.iter().copied());
+    Arc::new(ListArray::new(field, offsets, Arc::new(Float32Array::from(values)), valid.map(NullBuffer::from)))
+}
+
+fn fixed(dim: i32, valid: Option<Vec<bool>>, values: Vec<Option<f32>>) -> ArrayRef {
+    let field = Arc::new(Field::new_list_field(DataType::Float32, true));
+    Arc::new(FixedSizeListArray::new(field, dim, Arc::new(Float32Array::from(values)), valid.map(NullBuffer::from)))
+}
+
+#[test]
+fn parquet() {
+    let mut cases = Cases::new();
+    let ok = |n: usize| vec![Some(1.0); n];
+    let vectors = || lists(&[2, 2, 2], None, ok(6));
+    let dimension = |found, expected| Kind::Dimension { found, expected };
+    cases.add("empty.parquet", "", Kind::WrongMagic("a Parquet"));
+    cases.add("magic.parquet", "some other file", Kind::WrongMagic("a Parquet"));
+    cases.add("start.parquet", "PAR1", corrupt("EOF: Parquet file too small. Size is 4 but need 8"));
+    cases.add("cut.parquet", "PAR1 and then nothing", corrupt("no footer, the file is cut short"));
+    let scalar = Arc::new(Float32Array::from(vec![1.0])) as ArrayRef;
+    let missing = Kind::NoSuchColumn { name: "vector".into(), columns: "x".into() };
+    cases.add_parquet(vec![("x", scalar.clone())], missing);
+    cases.add_parquet(vec![("vector", scalar)], Kind::VectorType("Float32".into())).column("vector");
+    let mut words = ListBuilder::new(StringBuilder::new());
+    words.append_value([Some("s3cret")]);
+    let words = Arc::new(words.finish()) as ArrayRef;
+    cases.add_parquet(vec![("vector", words)], Kind::ElementType("Utf8".into())).column("vector");
+    cases.add_parquet(vec![("vector", lists(&[], None, vec![]))], Kind::NoRows);
+    cases.add_parquet(vec![("vector", lists(&[0, 0], None, vec![]))], Kind::NoColumns).at(0).column("vector");
+    // The third row is in the second row group.
+    cases.add_parquet(vec![("vector", lists(&[2, 2, 3], None, ok(7)))], dimension(3, 2)).at(2).column("vector");
+    cases.add_parquet(vec![("vector", lists(&[2, 1], None, ok(3)))], dimension(1, 2)).at(1).column("vector");
+    let null_row = lists(&[2, 0, 2], Some(vec![true, false, true]), ok(4));
+    cases.add_parquet(vec![("vector", null_row)], Kind::Null).at(1).column("vector");
+    let first_null = lists(&[0, 2], Some(vec![false, true]), ok(2));
+    cases.add_parquet(vec![("vector", first_null)], Kind::Null).at(0).column("vector");
+    let null_fixed = fixed(2, Some(vec![true, true, false]), ok(6));
+    cases.add_parquet(vec![("vector", null_fixed)], Kind::Null).at(2).column("vector");
+    let hole = |at: usize| (0..6).map(|i| (i != at).then_some(1.0)).collect::<Vec<_>>();
+    cases.add_parquet(vec![("vector", lists(&[2, 2, 2], None, hole(5)))], Kind::Null).at(2).column("vector[1]");
+    cases.add_parquet(vec![("vector", fixed(1, None, hole(3)))], Kind::Null).at(3).column("vector[0]");
+    cases.add_parquet(vec![("vector", vectors())], dimension(2, 3)).options.dim = Some(3);
+
+    let null_id = Arc::new(Int64Array::from(vec![Some(1), Some(2), None])) as ArrayRef;
+    cases.add_parquet(vec![("id", null_id), ("vector", vectors())], Kind::Null).at(2).column("id");
+    let big = Arc::new(UInt64Array::from(vec![1, u64::MAX, 3])) as ArrayRef;
+    cases.add_parquet(vec![("id", big), ("vector", vectors())], Kind::IntegerRange).at(1).column("id");
+    let floats = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0])) as ArrayRef;
+    cases.add_parquet(vec![("id", floats), ("vector", vectors())], Kind::IdType("Float64".into())).column("id");
+    let dates = Arc::new(Date32Array::from(vec![1, 2, 3])) as ArrayRef;
+    cases.add_parquet(vec![("label", dates), ("vector", vectors())], Kind::LabelType("Date32".into())).column("label");
+    let missing = Kind::NoSuchColumn { name: "key".into(), columns: "vector".into() };
+    cases.add_parquet(vec![("vector", vectors())], missing).options.id = Some("key".into());
+
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("none")).unwrap();
+    cases.add_path(folder.path("none"), Kind::NoParquetFiles);
+    folder.parquet("nested/day=1/x.parquet", &table(vec![("vector", vectors())]), 9);
+    folder.parquet("dims/a.parquet", &table(vec![("vector", fixed(2, None, ok(4)))]), 9);
+    folder.parquet("dims/b.parquet", &table(vec![("vector", fixed(3, None, ok(6)))]), 9);
+    let options = ReadOptions::default();
+    let error = read(&folder.path("dims"), &options).unwrap_err();
+    assert_eq!((error.kind, error.row), (dimension(3, 2), Some(2)));
+    assert!(error.path.ends_with("b.parquet"));
+    let error = read(&folder.path("nested"), &options).unwrap_err();
+    assert_eq!(error.kind, Kind::Subfolder);
+    folder.parquet("types/a.parquet", &table(vec![("vector", fixed(2, None, ok(4)))]), 9);
+    let ids = Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef;
+    folder.parquet("types/b.parquet", &table(vec![("id", ids), ("vector", fixed(2, None, ok(4)))]), 9);
+    let error = read(&folder.path("types"), &options).unwrap_err();
+    assert_eq!(error.kind, Kind::SchemaDiffers("a.parquet".into()));
+    assert!(cases.check() > 20);
+}
+
+#[test]
+fn files_that_cannot_be_opened() {
+    let folder = Folder::new();
+    let error = read(&folder.path("absent.npy"), &ReadOptions::default()).unwrap_err();
+    assert!(matches!(error.kind, Kind::Io(_)) && error.to_string().contains("absent.npy: No such file"), "{error}");
+    std::fs::create_dir(folder.path("folder.npy")).unwrap();
+    let options = ReadOptions { format: Some(Format::Npy), ..ReadOptions::default() };
+    assert_eq!(read(&folder.path("folder.npy"), &options).unwrap_err().kind, Kind::NotAFile);
+    let error = files::read_labels(&folder.write("l.npy", super::support::npy("<f4", false, "(2, 2)", &[0; 16])));
+    assert_eq!(error.unwrap_err().kind, Kind::NotAColumn(2));
+    let error = files::read_labels(&folder.write("l.csv", "a,b\n1,2\n")).unwrap_err();
+    assert_eq!(error.kind, Kind::AmbiguousLabel("a, b".into()));
+}
+
+/// Any change of any byte gives numbers or an error, never a panic or a hang.
+#[test]
+fn damaged_files_never_panic() {
+    let folder = Folder::new();
+    let labels = Arc::new(StringArray::from(vec!["a", "b", "a"])) as ArrayRef;
+    let ids = Arc::new(Int64Array::from(vec![1, 2, 3])) as ArrayRef;
+    let columns = vec![("id", ids), ("label", labels), ("vector", lists(&[2, 2, 2], None, vec![Some(1.0); 6]))];
+    let parquet = std::fs::read(folder.parquet("good.parquet", &table(columns), 2)).unwrap();
+    let array = super::support::npy("<f4", true, "(3, 2)", &[1; 24]);
+    let files: [(&str, Vec<u8>); 7] = [
+        ("x.npy", array.clone()),
+        ("x.npy.gz", gz(&array)),
+        ("x.idx", super::support::idx(8, &[2, 2, 2], &[7; 8])),
+        ("x.csv", b"id,label,a,\"b\"\n1,x,2,3\n2,y,4,5\n".to_vec()),
+        ("x.csv.gz", gz("a,b\n2,3\n4,5\n")),
+        ("x.svm", b"1 1:2 3:4\n-1 2:5 # c\n".to_vec()),
+        ("x.parquet", parquet),
+    ];
+    for (name, good) in files {
+        let path = folder.write(name, &good);
+        read(&path, &ReadOptions::default()).unwrap();
+        let step = (good.len() / 300).max(1);
+        for at in (0..good.len()).step_by(step) {
+            for change in [1, 0x80, 0xFF] {
+                let mut bad = good.clone();
+                bad[at] ^= change;
+                std::fs::write(&path, bad).unwrap();
+                if let Err(error) = files::read_all(&path, &ReadOptions::default()) {
+                    assert!(!error.to_string().contains('\n'), "{error}");
+                }
+            }
+            std::fs::write(&path, &good[..at]).unwrap();
+            let _ = files::read_all(&path, &ReadOptions::default());
+        }
+    }
+}
