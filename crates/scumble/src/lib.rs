@@ -17,6 +17,7 @@
 //! | [`estimate`] | inner product, norm, distance, cosine, angle: value, variance, interval |
 //! | [`search`] | the nearest released rows |
 //! | [`plan`], [`evaluate`], [`audit`] | what to expect, what one got, whether the claim holds; they see both sides |
+//! | [`campaign`] | the signed description of a collection from devices |
 //! | [`simd`] | which instruction set the kernels use |
 //!
 //! **The wall**: private values exist left of [`release`] only. [`estimate`] and [`search`] take a [`release::Release`],
@@ -73,6 +74,7 @@
 
 pub mod audit;
 pub mod calibration;
+pub mod campaign;
 pub mod error;
 pub mod estimate;
 pub mod evaluate;
