@@ -16,6 +16,7 @@
 //! | [`search`] | the nearest released rows |
 //! | [`recall`] | how much of the truth a search finds, on rows that may be looked at |
 //! | [`plan`] | what to expect, before anything is spent |
+//! | [`campaign`] | the signed description of a collection from devices |
 //!
 //! **The wall**: private values exist left of [`release`] only. [`estimate`] and [`search`] take a [`release::Release`],
 //! which holds a certificate and encoded bytes, so privacy can be checked by reading imports. Everything to the left is
@@ -70,6 +71,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod campaign;
 pub mod certificate;
 pub mod columns;
 pub mod estimate;

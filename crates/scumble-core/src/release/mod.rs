@@ -6,8 +6,10 @@ mod encoder;
 mod encoding;
 mod keyed;
 mod releaser;
+mod report;
 
 pub use encoder::{Encoder, EncodingStatement};
 pub use encoding::Encoding;
 pub use keyed::{Fingerprint, KeyedNoise};
 pub use releaser::{NoiseSource, ReleaseError, Releaser, Worker};
+pub use report::{HEADER as REPORT_HEADER, Report};

@@ -145,7 +145,7 @@ impl From<ContentHashes> for Content {
 }
 
 impl GuaranteeStatement {
-    fn new(promise: &Promise) -> Self {
+    pub(crate) fn new(promise: &Promise) -> Self {
         match promise {
             Promise::Private(guarantee) => Self {
                 notion: match guarantee.notion {

@@ -171,7 +171,10 @@ fn the_table_travels_and_a_changed_entry_is_found() {
     let certificate = release.certificate();
     let text = certificate.to_json();
     let (parsed, again) = Certificate::parse(&text).unwrap();
-    assert_eq!(parsed.noise["law"]["table"], serde_json::to_value(again.perturbation().facts()).unwrap()["law"]["table"]);
+    assert_eq!(
+        parsed.noise["law"]["table"],
+        serde_json::to_value(again.perturbation().facts()).unwrap()["law"]["table"]
+    );
     assert_eq!(parsed.encoding.values.len(), 3);
 
     let mut altered = certificate.clone();

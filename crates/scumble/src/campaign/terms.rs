@@ -1,0 +1,158 @@
+//! What the organiser of a campaign decides: words, periods, how often, how few, how long.
+
+use scumble_core::error::ParameterError;
+use serde::{Deserialize, Serialize};
+
+/// The terms of a campaign. All public, none computed from private data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// A short name for people.
+    pub name: String,
+    /// What is collected and why, for the person whose device it is.
+    pub statement: String,
+    /// Where reports go: an address without query or fragment.
+    pub collector: String,
+    /// What the vector is.
+    pub input: Input,
+    /// When reports are taken.
+    pub periods: Periods,
+    /// What a slot may send over time.
+    pub longitudinal: Longitudinal,
+    /// A period with fewer reports is never exported.
+    pub min_reports: u32,
+    /// Days after its period for which a collector may keep a report.
+    pub retention_days: u32,
+}
+
+/// What the vector is, beside its dimension and range.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// How a device hands it over.
+    pub layout: Layout,
+    /// Where it comes from, in words.
+    pub description: String,
+    /// SHA-256 of the model that makes it, 64 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// Dense or sparse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Every attribute has a value.
+    Dense,
+    /// Attributes that are not named are zero.
+    Sparse,
+}
+
+/// Campaign time: equal spans that follow one another. A report names its span, never a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Periods {
+    /// When the first begins, in seconds since 1970 (UTC).
+    pub first: u64,
+    /// Seconds per period.
+    pub seconds: u64,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl Periods {
+    /// The period of a moment; `None` before the first and after the last.
+    pub fn at(&self, now: u64) -> Option<u32> {
+        let period = now.checked_sub(self.first)?.checked_div(self.seconds)?;
+        u32::try_from(period).ok().filter(|&period| period < self.count)
+    }
+
+    /// When a period begins; that of `count` is the end of the last.
+    pub fn start(&self, period: u32) -> u64 {
+        self.first.saturating_add(self.seconds.saturating_mul(period.into()))
+    }
+
+    /// True while a collector takes reports of this period: in it and in the next, for those that come late.
+    pub fn is_open(&self, period: u32, now: u64) -> bool {
+        let closes = self.start(period.saturating_add(2));
+        period < self.count && (self.start(period)..closes).contains(&now)
+    }
+
+    /// Checks that periods exist and that no moment overflows.
+    fn check(&self) -> Result<(), ParameterError> {
+        let end = self.seconds.checked_mul(u64::from(self.count) + 2).and_then(|all| all.checked_add(self.first));
+        match end {
+            // A year 285,616,000 does not fit a double that JavaScript keeps seconds in.
+            Some(end) if self.seconds > 0 && self.count > 0 && end < 1 << 53 => Ok(()),
+            _ => Err(ParameterError::invalid(
+                "periods must have a positive length and count, and must end before second 2^53",
+            )),
+        }
+    }
+}
+
+/// What becomes of a vector that has not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// It is never sent again.
+    Once,
+    /// It is sent in every period with the same noise: a pseudonym.
+    Sticky,
+}
+
+/// What a slot may send over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Longitudinal {
+    /// What becomes of a vector that has not changed.
+    pub mode: Mode,
+    /// The most contents that a slot may ever report. Each costs the loss again.
+    pub contents: u32,
+}
+
+impl Terms {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        let invalid = |message: &str| Err(ParameterError::invalid(message));
+        if self.name.trim().is_empty() || self.name.len() > 200 || self.name.chars().any(char::is_control) {
+            return invalid("a campaign needs a name of at most 200 bytes, in one line");
+        }
+        if self.statement.trim().is_empty() || self.statement.len() > 10_000 {
+            return invalid("a campaign needs a statement for the person, at most 10,000 bytes");
+        }
+        if self.input.description.len() > 10_000 {
+            return invalid("the description of the input must not be longer than 10,000 bytes");
+        }
+        check_address(&self.collector)?;
+        if self.input.model.as_deref().is_some_and(|model| !is_hash(model)) {
+            return invalid("the model's hash must be 64 lower-case hexadecimal digits");
+        }
+        if self.longitudinal.contents == 0 {
+            return invalid("a slot must be allowed at least one content");
+        }
+        if self.min_reports == 0 {
+            return invalid("min_reports must be at least 1");
+        }
+        self.periods.check()
+    }
+}
+
+/// Reports hold nothing that others may not read, but who sends them is seen: no plain HTTP beyond this machine.
+fn check_address(address: &str) -> Result<(), ParameterError> {
+    let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+        .iter()
+        .any(|start| address.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/'])));
+    let remote = address.strip_prefix("https://").is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'));
+    let plain = address.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\"\\@".contains(&byte));
+    if (local || remote) && plain && address.len() <= 2000 {
+        return Ok(());
+    }
+    Err(ParameterError::invalid(
+        "the collector must be an address such as https://reports.example.org, without user, query or fragment; plain \
+         http is for 127.0.0.1 only",
+    ))
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -1,0 +1,150 @@
+use super::*;
+use scumble_core::projection::Seed;
+use scumble_core::vectors::Range;
+
+pub(super) fn terms() -> Terms {
+    Terms {
+        name: "topics of interest".into(),
+        statement: "We count which topics people read.".into(),
+        collector: "https://reports.example.org".into(),
+        input: Input { layout: Layout::Dense, description: "topic scores".into(), model: None },
+        periods: Periods { first: 1_800_000_000, seconds: 86_400, count: 30 },
+        longitudinal: Longitudinal { mode: Mode::Once, contents: 3 },
+        min_reports: 100,
+        retention_days: 90,
+    }
+}
+
+fn parameters(id: MechanismId) -> Parameters {
+    let mut parameters = Parameters::new(id, 64, 32, 2.0, 1.0, Range { lo: -1.0, hi: 1.0 }, Seed([3; 32]));
+    parameters.i_understand_this_is_not_dp = id.as_str().starts_with("idp");
+    if id.notion() == crate::mechanism::NotionKind::Approximate || parameters.i_understand_this_is_not_dp {
+        parameters.delta = Some(1e-6);
+    }
+    parameters
+}
+
+fn campaign(id: MechanismId, terms: Terms) -> Result<Campaign, ParameterError> {
+    let mechanism = Mechanism::new(parameters(id))?;
+    let encoder = Encoder::new(&mechanism, None)?;
+    Campaign::new(&mechanism, &encoder, terms)
+}
+
+fn ceil() -> Campaign {
+    campaign(MechanismId::DpSignoporpCeil, terms()).unwrap()
+}
+
+#[test]
+fn a_campaign_reads_back_signed_and_unsigned_under_one_name() {
+    let key = SigningKey::generate().unwrap();
+    let bare = ceil();
+    let signed = bare.clone().signed(&key);
+    assert_eq!(bare.digest(), signed.digest());
+    for campaign in [&bare, &signed] {
+        let (again, mechanism, encoder) = Campaign::parse(&campaign.to_json()).unwrap();
+        assert_eq!(&again, campaign);
+        assert_eq!((mechanism.id(), encoder.bytes_per_row()), (MechanismId::DpSignoporpCeil, 4));
+    }
+    assert_eq!(bare.signer(), Ok(None));
+    assert_eq!(signed.signer(), Ok(Some(key.public())));
+    assert_eq!(signed.report_length, 36);
+}
+
+/// Every byte changed once: nothing that a signature covers may move unnoticed.
+#[test]
+fn every_altered_byte_is_noticed() {
+    let text = ceil().signed(&SigningKey::generate().unwrap()).to_json();
+    for at in 0..text.len() {
+        let mut bytes = text.clone().into_bytes();
+        bytes[at] ^= 1;
+        if let Ok(altered) = String::from_utf8(bytes) {
+            let parsed = Campaign::parse(&altered);
+            // A changed key or signature no longer holds; no other byte may change at all.
+            assert!(parsed.is_err(), "byte {at}");
+        }
+    }
+}
+
+#[test]
+fn numbers_that_the_parameters_do_not_give_are_refused() {
+    let mut weaker = ceil();
+    weaker.parameters.epsilon = 3.0; // the stated law is that of epsilon 2
+    let error = weaker.check().unwrap_err().to_string();
+    assert!(error.contains("'guarantee'"), "{error}");
+    let mut silent = campaign(
+        MechanismId::DpSignoporpCeil,
+        Terms { longitudinal: Longitudinal { mode: Mode::Sticky, contents: 1 }, ..terms() },
+    )
+    .unwrap();
+    assert!(silent.notice.iter().any(|sentence| sentence.contains("pseudonym")));
+    silent.notice.retain(|sentence| !sentence.contains("pseudonym"));
+    assert!(silent.check().unwrap_err().to_string().contains("'notice'"));
+}
+
+#[test]
+fn only_what_is_private_may_be_collected() {
+    let (mut taken, mut refused) = (0, Vec::new());
+    for &id in MechanismId::ALL {
+        match campaign(id, terms()) {
+            Ok(_) => taken += 1,
+            Err(error) => {
+                assert!(error.is_refusal(), "{id}: {error}");
+                refused.push(id.as_str());
+            }
+        }
+    }
+    assert!(refused.iter().all(|id| id.starts_with("idp-")), "{refused:?}");
+    assert_eq!(taken + refused.len(), MechanismId::ALL.len());
+    assert_eq!(refused.len(), 4);
+}
+
+#[test]
+fn terms_that_make_no_sense_are_refused() {
+    let wrong: [(&str, fn(&mut Terms)); 12] = [
+        ("name", |terms| terms.name = " ".into()),
+        ("name of two lines", |terms| terms.name = "a\nb".into()),
+        ("statement", |terms| terms.statement.clear()),
+        ("plain http", |terms| terms.collector = "http://reports.example.org".into()),
+        ("local look-alike", |terms| terms.collector = "http://127.0.0.1.example.org".into()),
+        ("user", |terms| terms.collector = "https://a@b".into()),
+        ("query", |terms| terms.collector = "https://a?b".into()),
+        ("model", |terms| terms.input.model = Some("abc".into())),
+        ("contents", |terms| terms.longitudinal.contents = 0),
+        ("min_reports", |terms| terms.min_reports = 0),
+        ("period", |terms| terms.periods.seconds = 0),
+        ("far future", |terms| terms.periods.seconds = u64::MAX),
+    ];
+    for (what, change) in wrong {
+        let mut terms = terms();
+        change(&mut terms);
+        assert!(campaign(MechanismId::DpSignoporpCeil, terms).is_err(), "{what}");
+    }
+}
+
+#[test]
+fn periods_are_half_open_and_late_reports_have_one_more() {
+    let periods = Periods { first: 1000, seconds: 10, count: 3 };
+    assert_eq!(
+        [999, 1000, 1009, 1010, 1029, 1030].map(|now| periods.at(now)),
+        [None, Some(0), Some(0), Some(1), Some(2), None]
+    );
+    assert_eq!([999, 1000, 1019, 1020].map(|now| periods.is_open(0, now)), [false, true, true, false]);
+    assert_eq!([1019, 1020, 1039, 1040].map(|now| periods.is_open(2, now)), [false, true, true, false]);
+    assert!(!periods.is_open(3, 1035));
+}
+
+#[test]
+fn reports_of_others_are_not_taken() {
+    let campaign = ceil();
+    let digest = campaign.digest_bytes();
+    let ours = Report { campaign: *digest.first_chunk().unwrap(), period: 29, id: [1; 16], row: &[0; 4] };
+    assert_eq!(campaign.report(&ours.to_bytes()), Some(ours));
+    for other in [
+        Report { period: 30, ..ours },
+        Report { row: &[0; 5], ..ours },
+        Report { row: &[], ..ours },
+        Report { campaign: [0; 8], ..ours },
+    ] {
+        assert_eq!(campaign.report(&other.to_bytes()), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! What a person should know of a campaign, derived from its numbers: nobody can leave it out or soften it.
+
+use super::{Mode, Terms};
+use crate::release::{Encoder, REPORT_HEADER};
+use scumble_core::mechanism::Mechanism;
+use scumble_core::privacy::Unit;
+
+/// The sentences.
+pub(super) fn notice(mechanism: &Mechanism, encoder: &Encoder, terms: &Terms) -> Vec<String> {
+    let guarantee = mechanism.promise().guarantee().expect("admissible");
+    let contents = terms.longitudinal.contents;
+    let mut notice = vec![
+        format!(
+            "Your device adds the noise before anything is sent. A report has {} bytes; nobody but your device ever sees \
+             the vector itself.",
+            REPORT_HEADER + encoder.bytes_per_row()
+        ),
+        guarantee.sentence(),
+        scope(mechanism),
+    ];
+    notice.push(match contents {
+        1 => "A slot reports one vector, once.".into(),
+        contents => format!(
+            "A slot may report up to {contents} different vectors, and each one costs this loss again: together at most \
+             epsilon {}.",
+            f64::from(contents) * guarantee.epsilon
+        ),
+    });
+    notice.push(match terms.longitudinal.mode {
+        Mode::Once => "A vector that has not changed is not sent again.".into(),
+        Mode::Sticky => {
+            "A vector that has not changed is sent in every period with the same noise. The reports of one \
+                         slot can then be recognised as coming from the same device: they are a pseudonym."
+                .into()
+        }
+    });
+    notice.push(
+        "The collector sees that your device sends, when, and from which address; the noise does not hide that.".into(),
+    );
+    notice.push(format!(
+        "Reports of a period are used only if there are at least {}, and are kept for at most {} days after it.",
+        terms.min_reports, terms.retention_days
+    ));
+    notice
+}
+
+/// What the unit covers of a whole vector.
+fn scope(mechanism: &Mechanism) -> String {
+    match mechanism.parameters().unit {
+        Unit::Record => "The promise covers the whole vector: any two vectors are hard to tell apart.".into(),
+        Unit::Attribute => format!(
+            "The promise covers ONE of {} attributes. A change of several attributes is protected less: their losses add \
+             up.",
+            mechanism.parameters().dim
+        ),
+        Unit::L1 | Unit::L2 => {
+            "The promise covers changes up to the stated distance. A larger change is protected less.".into()
+        }
+    }
+}
