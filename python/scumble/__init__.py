@@ -32,6 +32,7 @@ from ._estimate import (
     squared_norm,
 )
 from ._evaluate import Evaluation, evaluate
+from ._files import release_file
 from ._keys import keygen, sticky_seed
 from ._mechanism import Mechanism, mechanisms
 from ._plan import Plan, plan
@@ -66,6 +67,7 @@ __all__ = [
     "load",
     "mechanisms",
     "plan",
+    "release_file",
     "search",
     "squared_distance",
     "squared_norm",

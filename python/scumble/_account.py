@@ -7,13 +7,10 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _scumble
 from ._errors import ParameterError
-
-if TYPE_CHECKING:
-    from ._mechanism import Mechanism
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,23 +45,24 @@ class Account:
                 return account
         raise ParameterError(f"the ledger has no data set {self.dataset!r}")
 
-    def reserve(self, mechanism: Mechanism, releaser: _scumble.Releaser | None = None) -> _scumble.Reservation:
-        """Spends what one release with `mechanism` costs, before any noise is drawn; refuses what is over budget."""
-        budget = None if self.budget is None else (float(self.budget), float(self.budget_delta))
-        return _scumble.Reservation(os.fspath(self.ledger), self.dataset, budget, mechanism._inner, releaser)
+    @property
+    def limit(self) -> tuple[float, float] | None:
+        """(epsilon, delta) of the budget, if it was given."""
+        return None if self.budget is None else (float(self.budget), float(self.budget_delta))
+
+    def reserve(self, releaser: _scumble.Releaser) -> _scumble.Charge:
+        """Spends what one release costs, before any noise is drawn; refuses what is over budget."""
+        return _scumble.Charge(os.fspath(self.ledger), self.dataset, self.limit, releaser)
 
 
 @contextlib.contextmanager
-def charge(
-    account: Account | None, mechanism: Mechanism, releaser: _scumble.Releaser
-) -> Iterator[Callable[[str], None]]:
+def charge(account: Account | None, releaser: _scumble.Releaser) -> Iterator[Callable[[str], None]]:
     """Reserves, and gives the function that records a certificate; gives back what a failed release had reserved."""
     if account is None:
         yield lambda certificate: None
         return
-    reservation = account.reserve(mechanism, releaser)
+    reserved = account.reserve(releaser)
     try:
-        yield reservation.record
-    except BaseException:
-        reservation.cancel()
-        raise
+        yield reserved.record
+    finally:
+        reserved.cancel()

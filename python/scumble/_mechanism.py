@@ -96,8 +96,6 @@ class Mechanism:
     ) -> None:
         if not isinstance(mechanism, str):
             raise TypeError(f"mechanism must be an id, see scumble.mechanisms(), got {type(mechanism).__name__}")
-        if k is None and not mechanism.startswith("raw-") and mechanism in {m["id"] for m in mechanisms()}:
-            raise ParameterError(f"{mechanism} needs k, the size of the sketch")
         arguments = {name: value for name, value in locals().items() if name != "self"}
         self._inner = _scumble.Mechanism(json.dumps(fields(**arguments)))
 
@@ -218,7 +216,7 @@ class Mechanism:
         if account is not None and sticky_key is not None:
             for block in _input.blocks(x, self.dim):
                 releaser.look(block)
-        with charge(account, self, releaser) as record:
+        with charge(account, releaser) as record:
             for block in _input.blocks(x, self.dim):
                 releaser.add(block)
             release = Release(releaser.finish(classes))
@@ -263,16 +261,15 @@ def _made(parameters: str) -> _scumble.Mechanism:
 def fields(**arguments: Any) -> dict[str, Any]:
     """The arguments of :class:`Mechanism` as the compiled part takes them; those that are None are left out."""
     lo, hi = (_real("range", end) for end in _pair("range", arguments["range"]))
-    beta, thresholds = arguments.get("beta"), arguments.get("thresholds")
+    thresholds = arguments.get("thresholds")
     checked = arguments | {
         "range": {"lo": lo, "hi": hi},
-        "beta": hi - lo if beta is None else _real("beta", beta),
         "seed": _seed(arguments.get("seed")),
         "thresholds": None if thresholds is None else [_real("thresholds", t) for t in thresholds],
     }
     for name in ("dim", "k", "repeats", "symbols", "lattice_steps", "grid_exponent"):
         checked[name] = _whole(name, arguments.get(name), least=None if name == "grid_exponent" else 0)
-    for name in ("epsilon", "delta", "sketch_clip", "norm_bound", "clip_norm", "norm", "density"):
+    for name in ("epsilon", "delta", "beta", "sketch_clip", "norm_bound", "clip_norm", "norm", "density"):
         checked[name] = _real(name, arguments.get(name))
     return {name: value for name, value in checked.items() if value is not None}
 

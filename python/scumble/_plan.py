@@ -59,14 +59,13 @@ def plan(
     >>> p.mechanism.dim, len(p.alternatives) > 3
     (784, True)
     """
-    if mechanism is not None and mechanism.startswith("raw-"):
-        k = dim
     unknown = options.keys() - inspect.signature(Mechanism).parameters.keys()
     if unknown:
         raise TypeError(f"{min(unknown)!r} is no argument of plan or Mechanism")
-    given = fields(mechanism=mechanism or "dp-oporp-staircase", dim=dim, epsilon=epsilon, range=range, k=k or 1, **options)
+    given = fields(mechanism=mechanism, dim=dim, epsilon=epsilon, range=range, k=k, **options)
+    given |= {name: value for name, value in (("encoding", encoding), ("bytes", bytes)) if value is not None}
     block = None if sample is None else _input.whole(sample, dim)
-    found = json.loads(_scumble.plan(json.dumps(given), mechanism, k, encoding, bytes, block))
+    found = json.loads(_scumble.plan(json.dumps(given), block))
     best, *alternatives = found
     return Plan(
         Mechanism.from_parameters(best["parameters"]), best["encoding"], best["forecast"], best["measured"], alternatives

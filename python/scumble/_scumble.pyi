@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Charge",
     "Mechanism",
     "Release",
     "Releaser",
-    "Reservation",
     "__version__",
     "certificate_mechanism",
     "estimate",
@@ -21,6 +21,7 @@ __all__ = [
     "ledger_statement",
     "mechanisms",
     "plan",
+    "release_file",
     "search",
     "sticky_seed",
 ]
@@ -75,17 +76,29 @@ class Release:
     def labels(self) -> Any | None: ...
 
 @final
-class Reservation:
+class Charge:
     def __new__(
         cls,
         ledger: str | PathLike[str],
         dataset: str,
         budget: tuple[float, float] | None,
-        mechanism: Mechanism,
-        sticky: Releaser | None = None,
-    ) -> Reservation: ...
+        releaser: Releaser,
+    ) -> Charge: ...
     def record(self, certificate: str) -> None: ...
+    def keep(self) -> None: ...
     def cancel(self) -> None: ...
+
+def release_file(
+    mechanism: Mechanism,
+    input: str | PathLike[str],
+    out: str | PathLike[str],
+    reading: dict[str, Any],
+    encoding: str | None = None,
+    account: tuple[str, str, tuple[float, float] | None] | None = None,
+    key: bytes | None = None,
+    sign: bytes | None = None,
+    progress: Any | None = None,
+) -> str: ...
 
 def keygen(sticky: bool) -> tuple[str, str | None]: ...
 def sticky_seed(key: bytes) -> list[int]: ...
@@ -105,6 +118,4 @@ def evaluate(
     rows: Any, queries: Any, labels: tuple[list[int], list[int]] | None, parameters: str, request: str
 ) -> str: ...
 def evaluation_page(title: str, outcomes: str) -> tuple[list[tuple[str, str]], str]: ...
-def plan(
-    parameters: str, mechanism: str | None, k: int | None, encoding: str | None, bytes: int | None, sample: Any | None
-) -> str: ...
+def plan(asked: str, sample: Any | None) -> str: ...

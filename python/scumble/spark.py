@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from . import _spark_files
+from . import _scumble, _spark_files
 from ._account import Account
 from ._errors import DataError, FileError, ParameterError
 from ._keys import Key, secret
@@ -60,24 +60,36 @@ def release(
     `sticky_key`: noise from this key, see :meth:`scumble.Mechanism.release`, in place of the job's own; the account is
     charged for a whole release all the same. `sign`: signs the certificate; both as in :func:`certify`.
     """
+    # Every check that needs no row comes before the charge.
     _check_plan(df)
     spark, columns = df.sparkSession, _columns(column, id, label)
-    folder = None if out is None else _Folder(spark, out).local()
+    missing = [name for name in columns if name not in df.columns]
+    if missing:
+        raise ParameterError(f"there is no column {missing[0]!r}; there are: {', '.join(df.columns)}")
+    if not isinstance(df.schema[column].dataType, T.ArrayType):
+        raise ParameterError(f"column {column!r} must hold arrays of numbers")
+    schema = _schema(df, mechanism, id, label, encoding)
+    target = None if out is None else _Folder(spark, out)
+    if target is not None:
+        target.check_new()
+    folder = None if target is None else target.local()
     pieces = None if folder is None else _spark_files.pieces(df, columns)
     rows = _check_ids(df, id, pieces)
-    reservation = None if account is None else account.reserve(mechanism)
-    task = _task(mechanism, new_key() if sticky_key is None else secret(sticky_key), column, id, label, encoding)
-    schema = _schema(df, mechanism, id, label, encoding)
+    key = new_key() if sticky_key is None else secret(sticky_key)
+    reserved = None if account is None else account.reserve(_scumble.Releaser(mechanism._inner, encoding))
+    task = _task(mechanism, key, column, id, label, encoding)
+    if reserved is not None:
+        reserved.keep()  # from here on tasks run, and what they show may stay
     if out is None:
         return df.select(*columns).mapInArrow(task, schema)
     if folder is not None and pieces is not None:
         _spark_files.release(spark, pieces, columns, task, folder)
     else:
         df.select(*columns).mapInArrow(task, schema).write.parquet(out)
-    del task  # and with it the key
+    del task, key
     text = _certify(spark, out, mechanism, encoding, rows, sticky_key is not None, sign)
-    if reservation is not None:
-        reservation.record(text)
+    if reserved is not None:
+        reserved.record(text)
     return spark.read.schema(schema).parquet(out)
 
 
@@ -188,6 +200,13 @@ class _Folder:
         self._jvm = cast(Any, context._jvm)
         self._path = self._jvm.org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+
+    def check_new(self) -> None:
+        """Refuses a folder that is there, or a certificate beside it."""
+        beside = self._jvm.org.apache.hadoop.fs.Path(self._path.toString() + ".certificate.json")
+        for path in (self._path, beside):
+            if self._files.exists(path):
+                raise FileError(f"{path.toString()}: exists already; choose a new folder")
 
     def local(self) -> str | None:
         """Its path, if it is one of this machine."""

@@ -1,8 +1,9 @@
 //! How a run ends: 0 done, 1 refused, 2 error, and one line on standard error.
 
 use scumble::error::ParameterError;
-use scumble::files::{ReadError, WriteError};
+use scumble::files::{JobError, OpenError, ReadError, WriteError};
 use scumble::ledger::LedgerError;
+use scumble::plan::{AskError, PlanError};
 use std::process::ExitCode;
 
 /// The exit status.
@@ -62,6 +63,40 @@ impl From<LedgerError> for Failure {
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         Self::error(error.to_string())
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Read(error) => error.into(),
+            OpenError::Release { .. } => Self::refused(error.to_string()),
+        }
+    }
+}
+
+impl From<JobError> for Failure {
+    fn from(error: JobError) -> Self {
+        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Parameters(error) => error.into(),
+            PlanError::Sample(error) => Self::error(error.to_string()),
+        }
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Plan(error) => error.into(),
+            AskError::NoEntropy(error) => error.into(),
+            _ => Self::error(error.to_string()),
+        }
     }
 }
 

@@ -3,9 +3,7 @@
 mod exit;
 mod keys;
 mod options;
-mod pipeline;
 mod print;
-mod released;
 mod units;
 mod verbs;
 
@@ -65,21 +63,27 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<Exit, Failure> {
     let Cli { verb, global } = cli;
-    global.start()?;
-    match verb {
-        Verb::Demo(demo) => demo.run(&global),
-        Verb::Plan(plan) => plan.run(&global),
-        Verb::Release(release) => release.run(&global),
-        Verb::Inspect(inspect) => inspect.run(&global),
-        Verb::Verify(verify) => verify.run(&global),
-        Verb::Compare(compare) => compare.run(&global),
-        Verb::Search(search) => search.run(&global),
-        Verb::Evaluate(evaluate) => evaluate.run(&global),
-        Verb::Reproduce(reproduce) => reproduce.run(&global),
-        Verb::Ledger(ledger) => ledger.run(&global),
-        Verb::Audit(audit) => audit.run(&global),
-        Verb::Keygen(keygen) => keygen.run(&global),
-        Verb::Completions(completions) => completions.run(Cli::command()),
+    global.start();
+    scumble::parallel::run(|| verb.run(&global))
+}
+
+impl Verb {
+    fn run(self, global: &Global) -> Result<Exit, Failure> {
+        match self {
+            Self::Demo(demo) => demo.run(global),
+            Self::Plan(plan) => plan.run(global),
+            Self::Release(release) => release.run(global),
+            Self::Inspect(inspect) => inspect.run(global),
+            Self::Verify(verify) => verify.run(global),
+            Self::Compare(compare) => compare.run(global),
+            Self::Search(search) => search.run(global),
+            Self::Evaluate(evaluate) => evaluate.run(global),
+            Self::Reproduce(reproduce) => reproduce.run(global),
+            Self::Ledger(ledger) => ledger.run(global),
+            Self::Audit(audit) => audit.run(global),
+            Self::Keygen(keygen) => keygen.run(global),
+            Self::Completions(completions) => completions.run(Cli::command()),
+        }
     }
 }
 

@@ -1,13 +1,12 @@
 //! Options that several verbs share, each in one place.
 
 use crate::exit::Failure;
-use crate::print::note;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use scumble::files::{Format, ReadOptions};
+use scumble::files::{AccountOf, Format, ReadOptions};
 use scumble::ledger::Budget;
-use scumble::mechanism::{MechanismId, NotionKind, Parameters, SignrpMode};
-use scumble::plan::Request;
+use scumble::mechanism::{MechanismId, SignrpMode};
+use scumble::plan::Ask;
 use scumble::privacy::Unit;
 use scumble::projection::{ProjectionKind, Seed};
 use scumble::release::Encoding;
@@ -28,16 +27,13 @@ pub struct Global {
 
 impl Global {
     /// Sets up the workers, and turns a full quota into a write error instead of a kill.
-    pub fn start(&self) -> Result<(), Failure> {
-        let threads = self.threads.map_or(0, usize::from);
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        pool.map_err(|error| Failure::error(format!("cannot start threads: {error}")))?;
+    pub fn start(&self) {
+        scumble::parallel::set_threads(self.threads.map_or(0, usize::from));
         #[cfg(unix)]
         {
             let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
             let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, ignored); // without it: killed, no output
         }
-        Ok(())
     }
 }
 
@@ -192,37 +188,18 @@ pub struct MechanismOptions {
 }
 
 impl MechanismOptions {
-    /// The request, and what the operator should know about defaults that were taken.
-    pub fn request(&self, dim: usize) -> Result<Request, Failure> {
-        let mechanism = self.mechanism.fixed();
-        let record = mechanism.is_some_and(MechanismId::is_record);
-        let unit = self.unit.unwrap_or(if record { Unit::Record } else { Unit::Attribute });
-        let beta = match (self.beta, unit) {
-            (Some(beta), _) => beta,
-            (None, Unit::Attribute | Unit::Record) => self.range.width(),
-            (None, unit) => {
-                let message = format!("unit {unit} needs --beta, the most that a row may move in that distance");
-                return Err(Failure::error(message));
-            }
-        };
-        if self.bytes == Some(0) {
-            return Err(Failure::error("--bytes must be at least 1"));
-        }
-        let mut delta = self.delta;
-        if delta.is_some() && mechanism.is_some_and(|id| id.notion() == NotionKind::Pure) {
-            note("--delta is not used: this mechanism's guarantee is pure, which is stronger");
-            delta = None;
-        }
-        let seed = match self.seed {
-            Some(seed) => seed,
-            None => Seed::generate()?,
-        };
-        let k = self.k.fixed().unwrap_or(1); // replaced by the plan when it is open
-        let id = mechanism.unwrap_or(MechanismId::DpOporpStaircase); // likewise
-        let parameters = Parameters {
-            repeats: self.repeats,
-            delta,
-            unit,
+    /// What is asked for, as the library takes it.
+    pub fn ask(&self) -> Ask {
+        Ask {
+            mechanism: self.mechanism.fixed(),
+            k: self.k.fixed(),
+            encoding: self.encoding,
+            bytes: self.bytes,
+            delta: self.delta,
+            beta: self.beta,
+            unit: self.unit,
+            seed: self.seed,
+            repeats: Some(self.repeats),
             projection: self.projection,
             sketch_clip: self.sketch_clip,
             norm_bound: self.norm_bound,
@@ -235,22 +212,7 @@ impl MechanismOptions {
             density: self.density,
             grid_exponent: self.grid_exponent,
             i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
-            ..Parameters::new(id, dim, k, self.epsilon, beta, self.range, seed)
-        };
-        let k = match mechanism {
-            Some(id) if id.is_raw() => self.raw_size(dim)?,
-            _ => self.k.fixed(),
-        };
-        Ok(Request { parameters, mechanism, k, encoding: self.encoding, bytes: self.bytes })
-    }
-
-    /// Without a projection k can only be the dimension.
-    fn raw_size(&self, dim: usize) -> Result<Option<usize>, Failure> {
-        match self.k {
-            Auto::Is(k) if k != dim => {
-                Err(Failure::error(format!("raw mechanisms have no projection: leave -k out (it is {dim}, not {k})")))
-            }
-            _ => Ok(Some(dim)),
+            ..Ask::new(self.epsilon, self.range)
         }
     }
 
@@ -285,8 +247,15 @@ pub struct TrustOptions {
 
 impl TrustOptions {
     /// The budget, if one was given.
-    pub fn budget(&self) -> Result<Option<Budget>, Failure> {
+    fn budget(&self) -> Result<Option<Budget>, Failure> {
         Ok(self.budget.map(|epsilon| Budget::new(epsilon, self.budget_delta.unwrap_or(0.0))).transpose()?)
+    }
+
+    /// Who pays.
+    pub fn account(&self) -> Result<Option<AccountOf<'_>>, Failure> {
+        let budget = self.budget()?;
+        let named = self.ledger.as_deref().zip(self.dataset.as_deref());
+        Ok(named.map(|(ledger, dataset)| AccountOf { ledger, dataset, budget }))
     }
 }
 

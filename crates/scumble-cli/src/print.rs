@@ -1,8 +1,10 @@
 //! What goes to the terminal: text or JSON on standard output, notes and warnings on standard error.
 
 use crate::exit::Failure;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::ops::ControlFlow;
 
 /// Writes text to standard output. A reader that has gone away is no error.
 pub fn emit(text: &str) -> Result<(), Failure> {
@@ -199,5 +201,37 @@ mod tests {
         assert_eq!(fold("averyverylongword x", 4), ["averyverylongword", "x"]);
         let rows = vec![vec!["a".into(), "1".into()], vec!["long".into(), "10".into()]];
         assert_eq!(table(&["name", "n"], &rows), ["  name   n", "  a      1", "  long  10"]);
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// Nothing is done yet.
+    pub fn new() -> Self {
+        Self(ProgressBar::new_spinner())
+    }
+
+    /// So many rows are done, of so many where that is known.
+    pub fn show(&self, done: u64, all: Option<u64>) -> ControlFlow<()> {
+        if let (Some(all), None) = (all, self.0.length()) {
+            self.0.set_length(all);
+            let template = "{bar:40} {human_pos}/{human_len} rows, {per_sec}, {eta} left";
+            self.0.set_style(ProgressStyle::with_template(template).expect("a fixed template"));
+        }
+        self.0.set_position(done);
+        ControlFlow::Continue(())
+    }
+
+    /// Takes it off the terminal.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
     }
 }

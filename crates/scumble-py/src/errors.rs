@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use scumble::error::{DataError, ParameterError};
 use scumble::estimate::EstimateError;
-use scumble::files::{ReadError, ReadErrorKind, WriteError};
+use scumble::files::{JobError, OpenError, ReadError, ReadErrorKind, WriteError};
 use scumble::release::ReleaseError;
 
 /// A library error that has a name in Python.
@@ -94,6 +94,30 @@ impl Named for ReadError {
                 let row = self.row;
                 exception(py, "DataError", (in_python(&self.to_string()), row))
             }
+        }
+    }
+}
+
+impl Named for OpenError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Read(error) => error.named(py),
+            Self::Release { .. } => raise(py, "CertificateError", self),
+        }
+    }
+}
+
+impl Named for JobError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Parameter(error) => error.named(py),
+            Self::Read(error) => error.named(py),
+            Self::Row { error, .. } => error.named(py),
+            Self::Write(error) => error.named(py),
+            Self::Ledger(error) => error.named(py),
+            Self::StickyNeedsIds => raise(py, "NotPrivate", self),
+            Self::SameFile(_) | Self::InsideInput(_) => raise(py, "FileError", self),
+            _ => raise(py, "ScumbleError", self),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::{Named, OrRaise, raise};
 use crate::input::Input;
-use crate::mechanism::complete;
+use crate::mechanism::ask;
 use pyo3::prelude::*;
 use scumble_lab::evaluate::sweep::{self, Candidate, Settings, SweepError};
 use scumble_lab::evaluate::{Outcome, Outcomes, page};
@@ -43,7 +43,8 @@ pub fn evaluate<'py>(
     request: &str,
 ) -> PyResult<String> {
     let request: Request = serde_json::from_str(request).map_err(|error| raise(py, "ParameterError", error))?;
-    let parameters = complete(parameters).or_raise(py)?;
+    let (dim, ask) = ask(parameters).or_raise(py)?;
+    let parameters = ask.request(dim, None).or_raise(py)?.parameters;
     let encoding = request.encoding.as_deref().map(str::parse).transpose().or_raise(py)?;
     let (first, second) = (rows.hold(py, parameters.dim, 0)?, queries.hold(py, parameters.dim, 0)?);
     let (first, second) = (first.whole(py)?, second.whole(py)?);
@@ -58,11 +59,13 @@ pub fn evaluate<'py>(
         rows_as_they_are: request.rows_as_they_are,
         svm_c: request.svm_c,
     };
-    let outcomes = py.detach(|| match &labels {
-        Some((train, test)) => {
-            sweep::classification((first, train), (second, test), &candidates, &settings, &mut |_, _| ())
-        }
-        None => sweep::retrieval(first, second, &candidates, &settings, &mut |_, _| ()),
+    let outcomes = py.detach(|| {
+        scumble::parallel::run(|| match &labels {
+            Some((train, test)) => {
+                sweep::classification((first, train), (second, test), &candidates, &settings, &mut |_, _| ())
+            }
+            None => sweep::retrieval(first, second, &candidates, &settings, &mut |_, _| ()),
+        })
     });
     Ok(Value::from(outcomes.or_raise(py)?.0.iter().map(to_json).collect::<Vec<_>>()).to_string())
 }

@@ -1,13 +1,12 @@
 //! Budgets: what a data set has spent, reserved before any noise is drawn.
 
 use crate::errors::{Named, OrRaise, raise};
-use crate::mechanism::Mechanism;
 use crate::releaser::Releaser;
 use pyo3::prelude::*;
 use scumble::certificate::Certificate;
-use scumble::ledger as accounts;
-use scumble::ledger::{Budget, Ledger, LedgerError};
+use scumble::ledger::{self as accounts, Budget, Ledger, LedgerError};
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 impl Named for LedgerError {
     fn named(self, py: Python<'_>) -> PyErr {
@@ -20,48 +19,58 @@ impl Named for LedgerError {
     }
 }
 
-/// A place in an account. It counts as spent unless it is cancelled.
+/// What a ledger has reserved for a release. It counts as spent unless it is given back.
 #[pyclass(frozen, module = "scumble._scumble")]
-pub struct Reservation {
-    ledger: PathBuf,
-    inner: accounts::Reservation,
+pub struct Charge {
+    inner: Mutex<Option<accounts::Charge>>,
 }
 
 #[pymethods]
-impl Reservation {
+impl Charge {
     /// Reserves what a release costs; makes the ledger if there is none. `budget`: (epsilon, delta), at the first use.
-    /// `sticky`: a releaser with a key that has looked at the rows; only what they show that is new is charged.
+    /// Of a sticky release only what its rows show that is new is charged, if the releaser has looked at them.
     #[new]
-    #[pyo3(signature = (ledger, dataset, budget, mechanism, sticky=None))]
     fn new(
         py: Python<'_>,
         ledger: PathBuf,
         dataset: &str,
         budget: Option<(f64, f64)>,
-        mechanism: &Mechanism,
-        sticky: Option<&Releaser>,
+        releaser: &Releaser,
     ) -> PyResult<Self> {
         let budget = budget.map(|(epsilon, delta)| Budget::new(epsilon, delta)).transpose().or_raise(py)?;
-        let inner = py.detach(|| {
-            let (mut open, _) = Ledger::open_or_create(&ledger)?;
-            match sticky.and_then(|releaser| Some((releaser.inner.keyed_noise()?.name(dataset), &releaser.shown))) {
-                Some((stream, rows)) => open.reserve_sticky(dataset, budget, &mechanism.inner, &stream, rows),
-                None => open.reserve(dataset, budget, &mechanism.inner),
-            }
+        let charge = py.detach(|| {
+            let (ledger, _) = Ledger::open_or_create(&ledger)?;
+            accounts::Charge::reserve(ledger, dataset, budget, &releaser.inner, releaser.paid())
         });
-        Ok(Self { inner: inner.or_raise(py)?, ledger })
+        Ok(Self { inner: Mutex::new(Some(charge.or_raise(py)?)) })
     }
 
-    /// Records the certificate of a release that is complete.
+    /// Names the certificate of a release that is complete; the charge stays.
     fn record(&self, py: Python<'_>, certificate: &str) -> PyResult<()> {
         let parsed = py.detach(|| Certificate::parse(certificate));
         let (certificate, _) = parsed.map_err(|error| raise(py, "CertificateError", error))?;
-        py.detach(|| Ledger::open(&self.ledger)?.record(&self.inner, &certificate)).or_raise(py)
+        let Some(charge) = &mut *self.held() else { return Ok(()) };
+        charge.record(&certificate).or_raise(py)?;
+        charge.keep();
+        Ok(())
     }
 
-    /// Gives back what was reserved for a release that has failed without an output.
-    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| Ledger::open(&self.ledger)?.cancel(&self.inner)).or_raise(py)
+    /// The charge stays from now on: something may have been shown.
+    fn keep(&self) {
+        if let Some(charge) = &mut *self.held() {
+            charge.keep();
+        }
+    }
+
+    /// Gives back what was reserved, unless it stays.
+    fn cancel(&self) {
+        *self.held() = None;
+    }
+}
+
+impl Charge {
+    fn held(&self) -> MutexGuard<'_, Option<accounts::Charge>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,6 +7,7 @@
 mod errors;
 mod evaluate;
 mod input;
+mod job;
 mod keys;
 mod ledger;
 mod mechanism;
@@ -22,9 +23,11 @@ mod _scumble {
     #[pymodule_export]
     use super::evaluate::{evaluate, evaluation_page};
     #[pymodule_export]
+    use super::job::release_file;
+    #[pymodule_export]
     use super::keys::{keygen, sticky_seed};
     #[pymodule_export]
-    use super::ledger::{Reservation, ledger_statement};
+    use super::ledger::{Charge, ledger_statement};
     #[pymodule_export]
     use super::mechanism::{Mechanism, mechanisms};
     #[pymodule_export]

@@ -7,9 +7,8 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use scumble::certificate::{Certificate, Content};
 use scumble::error::ParameterError;
-use scumble::mechanism::{self, MechanismId, Parameters};
-use scumble::privacy::Unit;
-use scumble::projection::Seed;
+use scumble::mechanism::{self, MechanismId};
+use scumble::plan::Ask;
 use scumble::release::Encoder;
 use scumble::search::ExactQueries;
 use serde_json::{Map, Value, json};
@@ -20,29 +19,20 @@ pub struct Mechanism {
     pub inner: mechanism::Mechanism,
 }
 
-/// What the id implies, for what was not given.
-pub fn complete(fields: &str) -> Result<Parameters, ParameterError> {
+/// The dimension and what is asked for, from the JSON of both.
+pub fn ask(fields: &str) -> Result<(usize, Ask), ParameterError> {
     let wrong = |error: serde_json::Error| ParameterError::invalid(error.to_string());
     let mut fields: Map<String, Value> = serde_json::from_str(fields).map_err(wrong)?;
-    let id: MechanismId = fields.get("mechanism").and_then(Value::as_str).unwrap_or_default().parse()?;
-    if id.is_raw() {
-        fields.insert("k".into(), fields.get("dim").cloned().unwrap_or_default());
-    }
-    let unit = if id.is_record() { Unit::Record } else { Unit::Attribute };
-    fields.entry("unit").or_insert_with(|| unit.to_string().into());
-    if !fields.contains_key("seed") {
-        let seed = Seed::generate().map_err(|error| ParameterError::invalid(error.to_string()))?;
-        fields.insert("seed".into(), seed.to_hex().into());
-    }
-    serde_json::from_value(fields.into()).map_err(wrong)
+    let dim = serde_json::from_value(fields.remove("dim").unwrap_or_default()).map_err(wrong)?;
+    Ok((dim, serde_json::from_value(fields.into()).map_err(wrong)?))
 }
 
 #[pymethods]
 impl Mechanism {
     #[new]
     fn new(py: Python<'_>, parameters: &str) -> PyResult<Self> {
-        let inner = py.detach(|| mechanism::Mechanism::new(complete(parameters)?)).or_raise(py)?;
-        Ok(Self { inner })
+        let (dim, ask) = ask(parameters).or_raise(py)?;
+        Ok(Self { inner: py.detach(|| ask.mechanism(dim)).or_raise(py)? })
     }
 
     /// JSON that makes the same mechanism again.

@@ -1,10 +1,10 @@
 //! What to choose and what to expect of it, before any budget is spent.
 
-use crate::errors::{Named, OrRaise};
+use crate::errors::{Named, OrRaise, raise};
 use crate::input::Input;
-use crate::mechanism::complete;
+use crate::mechanism::ask;
 use pyo3::prelude::*;
-use scumble::plan::{self as planner, Choice, PlanError, Request};
+use scumble::plan::{self as planner, AskError, Choice, PlanError};
 use serde_json::{Value, json};
 
 impl Named for PlanError {
@@ -12,6 +12,15 @@ impl Named for PlanError {
         match self {
             Self::Parameters(error) => error.named(py),
             Self::Sample(error) => error.named(py),
+        }
+    }
+}
+
+impl Named for AskError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Plan(error) => error.named(py),
+            _ => raise(py, "ScumbleError", self),
         }
     }
 }
@@ -25,27 +34,12 @@ fn to_json(choice: &Choice) -> Value {
     })
 }
 
-/// The choices as JSON, the one to take first. What is None is left open; with a sample the result is not private.
+/// The choices as JSON, the one to take first. What was not given is left open; with a sample the result is not private.
 #[pyfunction]
-#[pyo3(signature = (parameters, mechanism, k, encoding, bytes, sample))]
-pub fn plan<'py>(
-    py: Python<'py>,
-    parameters: &str,
-    mechanism: Option<&str>,
-    k: Option<usize>,
-    encoding: Option<&str>,
-    bytes: Option<usize>,
-    sample: Option<Input<'py>>,
-) -> PyResult<String> {
-    let parameters = complete(parameters).or_raise(py)?;
-    let dim = parameters.dim;
-    let request = Request {
-        parameters,
-        mechanism: mechanism.map(str::parse).transpose().or_raise(py)?,
-        k,
-        encoding: encoding.map(str::parse).transpose().or_raise(py)?,
-        bytes,
-    };
+#[pyo3(signature = (asked, sample))]
+pub fn plan<'py>(py: Python<'py>, asked: &str, sample: Option<Input<'py>>) -> PyResult<String> {
+    let (dim, ask) = ask(asked).or_raise(py)?;
+    let request = ask.request(dim, None).or_raise(py)?;
     let plan = match sample {
         Some(sample) => {
             let held = sample.hold(py, dim, 0)?;

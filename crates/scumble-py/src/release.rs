@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use scumble::certificate::{Certificate, Content};
 use scumble::columns::Column;
 use scumble::estimate as estimators;
-use scumble::files::{Format, ReleaseWriter, ReleasedBlock, Seal, check_seal, read_release};
+use scumble::files::{Format, ReleaseWriter, ReleasedBlock, Seal, check_seal, open_release};
 use scumble::release;
 use scumble::search::{self as engine, ExactQueries, Metric, Queries};
 use std::path::PathBuf;
@@ -38,14 +38,7 @@ impl Release {
     #[staticmethod]
     #[pyo3(signature = (path, key=None, every_byte=false))]
     fn load(py: Python<'_>, path: PathBuf, key: Option<&[u8]>, every_byte: bool) -> PyResult<Self> {
-        let file = py.detach(|| read_release(&path)).or_raise(py)?;
-        let inner = py
-            .detach(|| release::Release::from_parts(&file.certificate, file.bytes, file.ids, file.labels))
-            .map_err(|error| raise(py, "CertificateError", format!("{}: {error}", path.display())))?;
-        if inner.certificate().content != Content::from(file.hashes) {
-            let message = format!("{}: the data are not those that the certificate was made for", path.display());
-            return Err(raise(py, "CertificateError", message));
-        }
+        let inner = py.detach(|| open_release(&path)).or_raise(py)?;
         if let Some(key) = key {
             check_signer(py, inner.certificate(), key)?;
         }

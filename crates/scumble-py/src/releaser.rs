@@ -31,7 +31,7 @@ pub struct Releaser {
     rows: u64,
     seen: IdCheck,
     /// What a sticky release will show, for a ledger.
-    pub shown: Vec<Fingerprint>,
+    shown: Vec<Fingerprint>,
 }
 
 /// Does `work(start, rows)` on a block, piece by piece, with a look at the signals after each. Pieces grow with the speed:
@@ -71,6 +71,13 @@ fn release_block(
         let id = named(ids, first_id + start);
         py.detach(|| releaser.release_into(piece, first_row + start as u64, id, out)).or_raise(py)
     })
+}
+
+impl Releaser {
+    /// What a sticky release of the rows that were looked at will show.
+    pub fn paid(&self) -> Option<&[Fingerprint]> {
+        self.inner.keyed_noise().map(|_| self.shown.as_slice())
+    }
 }
 
 #[pymethods]

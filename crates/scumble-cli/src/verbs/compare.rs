@@ -3,12 +3,11 @@
 use crate::exit::{Exit, Failure};
 use crate::options::{Global, InputOptions};
 use crate::print::{self, number};
-use crate::released;
 use clap::{Args, ValueHint};
 use scumble::estimate::{
     Estimate, EstimateError, RowRef, angle, cosine, inner_product, inner_product_with_query, squared_distance,
 };
-use scumble::files::read_all;
+use scumble::files::{open_release, read_all};
 use scumble::privacy::Unit;
 use scumble::release::Release;
 use scumble::search::ExactQueries;
@@ -88,8 +87,8 @@ impl Compare {
             return self.with_exact(queries, global);
         }
         let pairs = self.pairs()?;
-        let release = released::open(&self.file)?;
-        let other = self.other.as_ref().map(|other| released::open(other)).transpose()?;
+        let release = open_release(&self.file)?;
+        let other = self.other.as_ref().map(|other| open_release(other)).transpose()?;
         let other = other.as_ref().unwrap_or(&release);
         let mut told = Told::default();
         for (i, j) in pairs {
@@ -103,7 +102,7 @@ impl Compare {
 
     /// Compares rows with vectors that the reader holds.
     fn with_exact(&self, path: &Path, global: &Global) -> Result<Exit, Failure> {
-        let release = released::open(&self.file)?;
+        let release = open_release(&self.file)?;
         let options = self.reading.read_options(Some(release.certificate().projection.p));
         let batch = read_all(path, &options)?;
         let queries = ExactQueries::project(release.mechanism(), batch.rows())

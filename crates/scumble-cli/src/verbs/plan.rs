@@ -9,7 +9,6 @@ use scumble::files::{Batch, read_all};
 use scumble::mechanism::{Mechanism, Parameters};
 use scumble::plan::{self, Choice, Forecast, PlanError, ROWS, Request, StandardErrors, TOP};
 use scumble::privacy::{Promise, Unit};
-use scumble::release::Releaser;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -43,10 +42,10 @@ impl Plan {
             None => None,
         };
         let dim = sample.as_ref().map(|batch| batch.rows().dim()).or(self.dim).expect("clap asks for one of them");
-        let request = self.mechanism.request(dim)?;
+        let request = self.mechanism.ask().request(dim, None)?;
         let plan = match &sample {
             Some(batch) => self.on_sample(&request, batch)?,
-            None => plan::plan(&request).map_err(refused)?,
+            None => plan::plan(&request)?,
         };
         if self.sample.is_some() {
             warn(INTERNAL);
@@ -66,7 +65,7 @@ impl Plan {
                 let path = self.sample.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
                 Failure::error(format!("{path}: {error}"))
             }
-            other => refused(other),
+            other => other.into(),
         })
     }
 
@@ -86,23 +85,6 @@ impl Plan {
 /// Said wherever rows were looked at.
 const INTERNAL: &str = "this output was computed from the sample's rows: it is INTERNAL, as private as they are. \
                         Parameters chosen with it are outside the guarantee unless the sample is public";
-
-/// The mechanism of a release: as asked for, or the plan's choice by public numbers alone.
-pub fn choose(request: &Request) -> Result<Releaser, Failure> {
-    if let (Some(mechanism), Some(k)) = (request.mechanism, request.k) {
-        let parameters = Parameters { mechanism, k, ..request.parameters.clone() };
-        return Ok(Releaser::new(Mechanism::new(parameters)?, request.encoding)?);
-    }
-    let best = plan::plan(request).map_err(refused)?.best;
-    Ok(Releaser::new(best.mechanism, Some(best.encoding))?)
-}
-
-fn refused(error: PlanError) -> Failure {
-    match error {
-        PlanError::Parameters(error) => error.into(),
-        PlanError::Sample(error) => Failure::error(error.to_string()),
-    }
-}
 
 fn headline(request: &Request) -> String {
     let Parameters { dim, range, epsilon, unit, .. } = request.parameters;

@@ -1,17 +1,12 @@
 //! `scumble release`: private rows in, a private file with its certificate out.
 
-use super::plan::choose;
 use crate::exit::{Exit, Failure};
 use crate::keys;
 use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions, TrustOptions};
-use crate::pipeline::{self, Charge, Trust};
-use crate::print::{self, Facts, Paint, grouped, note, number, warn};
+use crate::print::{self, Bar, Facts, Paint, grouped, note, number, warn};
 use clap::{Args, ValueHint};
 use scumble::certificate::Certificate;
-use scumble::files::open;
-use scumble::ledger::Ledger;
-use scumble::projection::Seed;
-use scumble::release::Releaser;
+use scumble::files::{Job, release};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -45,58 +40,36 @@ pub struct Release {
 impl Release {
     /// Releases.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let (input, out) = (self.input.as_path(), self.output.out.as_path());
-        check_places(input, out)?;
         let trust = &self.trust;
         let sign = trust.sign.as_deref().map(keys::signing_key).transpose()?;
         let sticky = trust.sticky_key.as_deref().map(keys::sticky_key).transpose()?;
-        let source = open(input, &self.reading.read_options(self.dim))?;
-        let mut request = self.mechanism.request(source.dim())?;
-        if let (Some(key), true) = (&sticky, self.mechanism.seed_is_fresh()) {
-            request.parameters.seed = Seed(key.public_seed()); // the same in every release with this key
-        }
-        let mut releaser = choose(&request)?;
-        if let Some(key) = sticky {
-            releaser = releaser.keyed(key);
-        }
-        releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
-        let with_labels = self.reading.label.is_some();
-        let certificate = match (&trust.ledger, &trust.dataset) {
-            (Some(ledger), Some(dataset)) => {
-                let (mut ledger, made) = Ledger::open_or_create(ledger)?;
-                if made {
-                    note("a new ledger was made");
-                }
-                let charge = self.charge(&mut ledger, dataset, &releaser)?;
-                let trust = Trust { sign: sign.as_ref(), charge: Some(charge) };
-                pipeline::release(input, source, &releaser, out, with_labels, trust)?
-            }
-            _ => {
-                let trust = Trust { sign: sign.as_ref(), charge: None };
-                pipeline::release(input, source, &releaser, out, with_labels, trust)?
-            }
+        let bar = Bar::new();
+        let progress = |done, all| bar.show(done, all);
+        let job = Job {
+            input: self.input.clone(),
+            reading: self.reading.read_options(self.dim),
+            out: self.output.out.clone(),
+            sign: sign.as_ref(),
+            account: trust.account()?,
+            progress: Some(&progress),
         };
-        self.report(global, &certificate)?;
+        let certificate = release(&job, |dim| {
+            let releaser = self.mechanism.ask().releaser(dim, sticky)?;
+            releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
+            Ok::<_, Failure>(releaser)
+        })?;
+        bar.clear();
+        // The release stands: whatever becomes of the words about it, the run has done what was asked.
+        if let Err(failure) = self.report(global, &certificate) {
+            failure.report();
+        }
         Ok(Exit::Done)
-    }
-
-    /// Reserves what the release costs. For a sticky one that needs a look at the rows: which of them are new?
-    fn charge<'a>(&self, ledger: &'a mut Ledger, dataset: &str, releaser: &Releaser) -> Result<Charge<'a>, Failure> {
-        let (budget, mechanism) = (self.trust.budget()?, releaser.mechanism());
-        let Some(noise) = releaser.keyed_noise() else {
-            let reservation = ledger.reserve(dataset, budget, mechanism)?;
-            return Ok(Charge { ledger, reservation, rows: None });
-        };
-        let source = open(&self.input, &self.reading.read_options(self.dim))?;
-        let rows = pipeline::fingerprints(&self.input, source, releaser)?;
-        let reservation = ledger.reserve_sticky(dataset, budget, mechanism, &noise.name(dataset), &rows)?;
-        Ok(Charge { ledger, reservation, rows: Some(rows) })
     }
 
     fn report(&self, global: &Global, certificate: &Certificate) -> Result<(), Failure> {
         let out = &self.output.out;
         if global.json {
-            return print::emit_json(&json!({ "out": out, "certificate": certificate }));
+            return print::emit_json(&json!({ "out": out.to_string_lossy(), "certificate": certificate }));
         }
         if self.mechanism.seed_is_fresh() {
             let seed = &certificate.projection.seed;
@@ -129,19 +102,4 @@ fn summary(out: &Path, certificate: &Certificate) -> String {
         facts.add("checked", format!("the integers that ran have a loss of at most {}", number(checked)));
     }
     format!("{} {}\n{}", paint.strong("released"), out.display(), facts.text())
-}
-
-/// The output must be new, and no part of the input.
-fn check_places(input: &Path, out: &Path) -> Result<(), Failure> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (Ok(from), Ok(to)) = (input.canonicalize(), folder.canonicalize()) else { return Ok(()) };
-    let target = out.file_name().map_or(to.clone(), |name| to.join(name));
-    let message = if target == from {
-        "input and output are the same file; choose another --out"
-    } else if from.is_dir() && target.starts_with(&from) {
-        "the output would lie inside the input folder; choose another --out"
-    } else {
-        return Ok(());
-    };
-    Err(Failure::error(format!("{}: {message}", out.display())))
 }

@@ -70,7 +70,7 @@ impl Reproduce {
             env!("CARGO_PKG_VERSION"),
             processor(),
             start.elapsed().as_secs_f64() / 60.0,
-            rayon::current_num_threads()
+            scumble::parallel::threads()
         ));
         let fault = |error: std::io::Error| Failure::error(format!("{}: {error}", self.out.display()));
         let pictures = self.out.join(PICTURES);

@@ -3,9 +3,8 @@
 use crate::exit::{Exit, Failure};
 use crate::options::{Global, InputOptions};
 use crate::print::{self, number};
-use crate::released;
 use clap::{Args, ValueEnum, ValueHint};
-use scumble::files::read_all;
+use scumble::files::{open_release, read_all};
 use scumble::release::Release;
 use scumble::search::{ExactQueries, Hit, Metric, Queries, search, write_hits};
 use serde_json::json;
@@ -61,7 +60,7 @@ impl From<Rank> for Metric {
 impl Search {
     /// Searches and prints or writes what was found.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let release = released::open(&self.release)?;
+        let release = open_release(&self.release)?;
         let metric = self.metric.map(Metric::from);
         let found = if self.exact_queries {
             let options = self.reading.read_options(Some(release.certificate().projection.p));
@@ -70,7 +69,7 @@ impl Search {
                 .map_err(|error| Failure::error(format!("{}: {error}", self.queries.display())))?;
             search(&release, Queries::Exact(&queries), self.top, metric)?
         } else {
-            let queries = released::open(&self.queries)?;
+            let queries = open_release(&self.queries)?;
             search(&release, Queries::Released(&queries), self.top, metric)?
         };
         match &self.out {

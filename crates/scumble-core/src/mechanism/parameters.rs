@@ -46,7 +46,6 @@ pub struct Parameters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<ProjectionKind>,
     /// The public seed of the projection.
-    #[serde(with = "seed_hex")]
     pub seed: Seed,
     /// Clip the projected values to `[-c, c]` before the noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,19 +92,6 @@ fn is_one(value: &usize) -> bool {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-mod seed_hex {
-    use super::Seed;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub fn serialize<S: Serializer>(seed: &Seed, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&seed.to_hex())
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Seed, D::Error> {
-        Seed::from_hex(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
 }
 
 impl Parameters {

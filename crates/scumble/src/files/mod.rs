@@ -22,6 +22,7 @@ mod libsvm;
 pub(crate) mod npy;
 mod parquet;
 mod record_batch;
+mod release;
 mod released;
 mod seal;
 mod writer;
@@ -30,7 +31,8 @@ pub use batch::Batch;
 pub use columns::IdCheck;
 pub use error::{ReadError, ReadErrorKind, WriteError};
 pub use record_batch::from_arrow;
-pub use released::{ReleasedFile, read_certificate, read_release};
+pub use release::{AccountOf, Job, JobError, Progress, release};
+pub use released::{OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
 pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, sketch_array};
 

@@ -5,10 +5,12 @@ use super::error::{ReadError, ReadErrorKind};
 use super::parquet::{self, Decoded, Opened};
 use super::writer::{CERTIFICATE_KEY, sidecar};
 use super::{Format, npy};
-use crate::certificate::{ContentHasher, ContentHashes};
+use crate::certificate::{Content, ContentHasher, ContentHashes};
 use crate::columns::{Column, Kind};
+use crate::release::Release;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float32Type, Int8Type, Int16Type, UInt8Type};
+use scumble_core::error::ParameterError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +47,59 @@ pub fn read_release(path: &Path) -> Result<ReleasedFile, ReadError> {
         Format::Parquet => read_parquet(path),
         _ => Err(ReadError::new(path, ReadErrorKind::NotARelease)),
     }
+}
+
+/// Opens a release for use. Its certificate must follow from its parameters, and its data must be what the certificate
+/// was made for: nothing else is ever handed out.
+pub fn open_release(path: &Path) -> Result<Release, OpenError> {
+    let ReleasedFile { certificate, bytes, ids, labels, hashes, .. } = read_release(path)?;
+    let at = |fault| OpenError::Release { path: path.to_owned(), fault };
+    let release = Release::from_parts(&certificate, bytes, ids, labels);
+    let release = release.map_err(|error| at(ReleaseFault::Certificate(error)))?;
+    match altered(&release.certificate().content, &hashes) {
+        None => Ok(release),
+        Some(what) => Err(at(ReleaseFault::Altered(what))),
+    }
+}
+
+/// The first column whose hash is not the stated one.
+fn altered(stated: &Content, found: &ContentHashes) -> Option<&'static str> {
+    if stated.sketch != found.sketch {
+        Some("sketches")
+    } else if stated.ids != found.ids {
+        Some("ids")
+    } else if stated.labels != found.labels {
+        Some("labels")
+    } else {
+        None
+    }
+}
+
+/// Why a release cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OpenError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It can, but it is not what it says.
+    #[error("{}: {fault}", path.display())]
+    Release {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: ReleaseFault,
+    },
+}
+
+/// What is wrong with a release.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ReleaseFault {
+    /// The certificate is inconsistent, or does not fit the data.
+    #[error(transparent)]
+    Certificate(ParameterError),
+    /// The data are not those that the certificate was made for.
+    #[error("the {0} are not those that the certificate was made for; get the file again from its source")]
+    Altered(&'static str),
 }
 
 fn assemble(

@@ -386,14 +386,14 @@ impl Ledger {
         })
     }
 
-    /// Gives back what a release had reserved that has failed without an output. Sticky rows stay paid for: the next
+    /// Gives back what a release had reserved, or recorded, that has ended without an output. Sticky rows stay paid for: the next
     /// attempt costs nothing.
     pub fn cancel(&mut self, reservation: &Reservation) -> Result<(), LedgerError> {
         if reservation.sticky {
             return Ok(());
         }
         self.in_transaction(|transaction| {
-            let cancel = "UPDATE entry SET state = 'cancelled' WHERE id = ?1 AND state = 'reserved'";
+            let cancel = "UPDATE entry SET state = 'cancelled' WHERE id = ?1";
             transaction.execute(cancel, [reservation.id])?;
             Ok(())
         })

@@ -3,12 +3,14 @@
 //! [`plan`] reads public numbers only, so its result may be shown and used. [`plan_with_sample`] looks at rows: its
 //! result is as private as they are, and a choice made with it is outside the guarantee unless the sample is public.
 
+mod ask;
 mod candidates;
 mod forecast;
 
 mod sample;
 mod typical;
 
+pub use ask::{Ask, AskError};
 pub use forecast::{Flips, Forecast, ROWS, Recall, StandardErrors, TOP};
 pub use sample::{Measured, MeasuredRecall};
 
@@ -17,6 +19,7 @@ use candidates::Candidate;
 use rayon::prelude::*;
 use scumble_core::error::{DataError, ParameterError};
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble_core::parallel;
 use scumble_core::privacy::Unit;
 use scumble_core::vectors::Rows;
 use typical::Typical;
@@ -75,7 +78,7 @@ const AS_GOOD: f64 = 0.99;
 /// The best choice by public numbers alone.
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let typical = Typical::from_public(&request.parameters);
-    let choices = forecasts(request, &typical)?;
+    let choices = parallel::run(|| forecasts(request, &typical))?;
     Ok(ranked(request, choices, |choice| score(choice) * reliance(choice)))
 }
 
@@ -105,8 +108,8 @@ fn reliance(choice: &Choice) -> f64 {
 /// The result depends on the sample. Keep it as private as the sample is.
 pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
     let typical = Typical::from_sample(rows)?;
-    let choices = forecasts(request, &typical)?;
-    Ok(ranked(request, sample::tried(choices, rows)?, score))
+    let tried = parallel::run(|| sample::tried(forecasts(request, &typical)?, rows))?;
+    Ok(ranked(request, tried, score))
 }
 
 /// Builds and forecasts every candidate; clips are tried where they can pay.

@@ -4,6 +4,7 @@ use super::features::{Features, Row};
 use crate::search::{Hit, Metric, Top, nearest};
 use rayon::prelude::*;
 use scumble_core::error::ParameterError;
+use scumble_core::parallel;
 use scumble_core::simd;
 
 /// How many neighbours are "true" in the paper.
@@ -22,7 +23,7 @@ pub fn true_neighbours(database: &Features, queries: &Features, top: usize) -> R
 
 /// The same for sketches that are known to fit each other.
 pub fn neighbours(database: &Features, queries: &Features, top: usize) -> Vec<Vec<u32>> {
-    match (database.as_dense(), queries.as_dense()) {
+    parallel::run(|| match (database.as_dense(), queries.as_dense()) {
         (Some(rows), Some(asked)) => {
             let dim = database.dim();
             let decode = |row: usize, out: &mut [f32]| out.copy_from_slice(&rows[row * dim..][..dim]);
@@ -31,7 +32,7 @@ pub fn neighbours(database: &Features, queries: &Features, top: usize) -> Vec<Ve
         }
         // The length of a query changes no order.
         _ => rankings(sparse_neighbours(&database.clone().normalised(), queries, top)),
-    }
+    })
 }
 
 /// The rows that were found, best first.

@@ -18,6 +18,7 @@ use kernels::{MOST_BYTES, ROWS, TILE};
 use rayon::prelude::*;
 use scumble_core::error::{DataError, DataErrorKind, ParameterError};
 use scumble_core::mechanism::{Mechanism, OutputKind, Perturbation};
+use scumble_core::parallel;
 use scumble_core::simd::{self, Aligned, Level};
 use scumble_core::vectors::Rows;
 use select::Nearest;
@@ -56,7 +57,7 @@ impl ExactQueries {
             Perturbation::Noise { clip: Some(clip), .. } => *clip,
             _ => i64::MAX,
         };
-        let values = x.par_iter().map(|&x| (x.clamp(-most, most) as f64 * unit) as f32).collect();
+        let values = x.iter().map(|&x| (x.clamp(-most, most) as f64 * unit) as f32).collect();
         Ok(Self { k, values })
     }
 
@@ -100,6 +101,15 @@ pub fn default_metric(release: &Release, queries: Queries<'_>) -> Metric {
 
 /// The `top` best rows for every query, best first. Scores: larger is better, but Hamming counts differing bits.
 pub fn search(
+    release: &Release,
+    queries: Queries<'_>,
+    top: usize,
+    metric: Option<Metric>,
+) -> Result<Vec<Vec<Hit>>, ParameterError> {
+    parallel::run(|| found(release, queries, top, metric))
+}
+
+fn found(
     release: &Release,
     queries: Queries<'_>,
     top: usize,

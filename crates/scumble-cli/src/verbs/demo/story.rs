@@ -3,12 +3,10 @@
 use super::data::{DIM, Data, QUERIES, ROWS};
 use super::unwritable;
 use crate::exit::Failure;
-use crate::pipeline;
 use crate::print::{self, Paint, grouped, number};
-use crate::released;
 use scumble::certificate::Certificate;
 use scumble::estimate::{RowRef, cosine, inner_product};
-use scumble::files::{ReadOptions, open};
+use scumble::files::{Job, open_release, release};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble::plan::{Request, plan};
 use scumble::projection::Seed;
@@ -90,7 +88,7 @@ pub fn tell(out: &Path, aloud: bool) -> Result<Story, Failure> {
 
     say(step(4, "Search"))?;
     let truth = true_neighbours(&Features::from_rows(&data.rows()), &Features::from_rows(&data.queries()), TOP)?;
-    let private = released::open(&out.join("private.parquet"))?;
+    let private = open_release(&out.join("private.parquet"))?;
     let exact = exact(&choice, &data)?;
     let found = search(&private, Queries::Exact(&exact), TOP, None)?;
     let first: Vec<String> = found[0].iter().take(8).map(|hit| marked(hit, &truth[0], paint)).collect();
@@ -159,9 +157,8 @@ fn forecast(mechanism: &Mechanism, part: impl Fn(scumble::plan::Recall) -> f64) 
 }
 
 fn release_file(input: &Path, out: &Path, mechanism: &Mechanism) -> Result<Certificate, Failure> {
-    let releaser = Releaser::new(mechanism.clone(), None)?;
-    let source = open(input, &ReadOptions::default())?;
-    pipeline::release(input, source, &releaser, out, false, pipeline::Trust::default())
+    let job = Job { input: input.to_owned(), out: out.to_owned(), ..Job::default() };
+    release(&job, |_| Ok::<_, Failure>(Releaser::new(mechanism.clone(), None)?))
 }
 
 fn exact(mechanism: &Mechanism, data: &Data) -> Result<ExactQueries, Failure> {

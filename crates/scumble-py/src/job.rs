@@ -1,0 +1,90 @@
+//! Whole files: the library's protocol, with Python's signals and progress.
+
+use crate::errors::OrRaise;
+use crate::keys;
+use crate::mechanism::Mechanism;
+use pyo3::prelude::*;
+use scumble::files::{AccountOf, Job, JobError, ReadOptions, release};
+use scumble::ledger::Budget;
+use scumble::release::Releaser;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// Which account pays: ledger, data set, and at the first use its budget (epsilon, delta).
+type Account = (PathBuf, String, Option<(f64, f64)>);
+
+/// Releases a file into a new file and gives the certificate's text. `reading`: how to read it, by name.
+#[pyfunction]
+#[pyo3(signature = (mechanism, input, out, reading, encoding=None, account=None, key=None, sign=None, progress=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn release_file(
+    py: Python<'_>,
+    mechanism: &Mechanism,
+    input: PathBuf,
+    out: PathBuf,
+    reading: Reading,
+    encoding: Option<&str>,
+    account: Option<Account>,
+    key: Option<&[u8]>,
+    sign: Option<&[u8]>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
+    let mut releaser = Releaser::new(mechanism.inner.clone(), encoding).or_raise(py)?;
+    if let Some(key) = key {
+        releaser = releaser.keyed(keys::noise_key(py, key)?);
+    }
+    let sign = sign.map(|key| keys::signing_key(py, key)).transpose()?;
+    let account = account.as_ref().map(|(ledger, dataset, budget)| {
+        let budget = budget.map(|(epsilon, delta)| Budget::new(epsilon, delta)).transpose().or_raise(py)?;
+        PyResult::Ok(AccountOf { ledger, dataset, budget })
+    });
+    let raised = Mutex::new(None);
+    // Between blocks: Ctrl-C, and the caller's own function.
+    let watch = |done: u64, all: Option<u64>| {
+        let seen = Python::attach(|py| {
+            py.check_signals()?;
+            progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, all)).map(drop))
+        });
+        match seen {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                *raised.lock().expect("nothing panics here") = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    let mut reading = reading.options(py)?;
+    reading.dim = reading.dim.or(Some(mechanism.inner.parameters().dim));
+    let job = Job { input, reading, out, sign: sign.as_ref(), account: account.transpose()?, progress: Some(&watch) };
+    let released = py.detach(|| release(&job, |_| Ok::<_, JobError>(releaser)));
+    if let Some(error) = raised.lock().expect("nothing panics here").take() {
+        return Err(error);
+    }
+    Ok(released.or_raise(py)?.to_json())
+}
+
+/// How to read a file, as keyword arguments; `None` takes the library's default.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Reading {
+    format: Option<String>,
+    column: Option<String>,
+    id: Option<String>,
+    label: Option<String>,
+    dim: Option<usize>,
+}
+
+impl Reading {
+    fn options(self, py: Python<'_>) -> PyResult<ReadOptions> {
+        let defaults = ReadOptions::default();
+        Ok(ReadOptions {
+            format: self.format.map(|name| name.parse()).transpose().or_raise(py)?,
+            column: self.column.unwrap_or(defaults.column),
+            id: self.id,
+            label: self.label,
+            dim: self.dim,
+        })
+    }
+}

@@ -1,0 +1,345 @@
+//! The whole protocol of a release, once: reserve, release, record, publish.
+//!
+//! Rows are read, released and written at the same time, with a few batches in memory at once. Every check that needs no
+//! rows comes before the charge. The charge is on disk before any noise is drawn, and the entry names the certificate
+//! before the output has its name: no release is without its entry. A run that ends without an output gives back what it
+//! had reserved. After the output has its name nothing here can fail.
+
+use super::atomic::folder;
+use super::columns::IdCheck;
+use super::error::{ReadError, WriteError};
+use super::writer::{ReleaseWriter, ReleasedBlock};
+use super::{Batch, ReadOptions, Source, open};
+use crate::certificate::{Certificate, SigningKey};
+use crate::columns::Column;
+use crate::ledger::{Budget, Charge, Ledger, LedgerError};
+use scumble_core::entropy::NoEntropy;
+use scumble_core::error::{DataError, ParameterError};
+use scumble_core::parallel;
+use scumble_core::release::{Fingerprint, ReleaseError, Releaser, Worker};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// About this many bytes of input or output make a batch: they stay near the core that has read them.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// A release to be made: every field but the mechanism, which [`release`] makes when it knows the dimension.
+#[derive(Default)]
+pub struct Job<'a> {
+    /// The file with the private rows.
+    pub input: PathBuf,
+    /// How to read it. Labels go out only where a column of them is named.
+    pub reading: ReadOptions,
+    /// The file to write: `.parquet` or `.npy`. One that exists is never replaced.
+    pub out: PathBuf,
+    /// Signs the certificate.
+    pub sign: Option<&'a SigningKey>,
+    /// Who pays.
+    pub account: Option<AccountOf<'a>>,
+    /// Called with the rows done so far and, where it is known, their number. `Break` stops the run: no output is left.
+    pub progress: Option<&'a Progress<'a>>,
+}
+
+/// See [`Job::progress`].
+pub type Progress<'a> = dyn Fn(u64, Option<u64>) -> ControlFlow<()> + Sync + 'a;
+
+impl fmt::Debug for Job<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Job({} to {})", self.input.display(), self.out.display())
+    }
+}
+
+/// The account that a release is charged to.
+#[derive(Debug, Clone, Copy)]
+pub struct AccountOf<'a> {
+    /// The ledger; made if there is none.
+    pub ledger: &'a Path,
+    /// The data set.
+    pub dataset: &'a str,
+    /// Its budget: needed at the first use, and fixed then.
+    pub budget: Option<Budget>,
+}
+
+/// Why there is no release. Nothing was written, and nothing is spent.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// A public number is wrong, or the request would not be private.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// The input cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A row cannot be released.
+    #[error("{}: {error}", path.display())]
+    Row {
+        /// The input.
+        path: PathBuf,
+        /// Where, and what.
+        error: DataError,
+    },
+    /// The output cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The ledger refused, or cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// No secret randomness.
+    #[error(transparent)]
+    NoEntropy(#[from] NoEntropy),
+    /// Noise from a kept key needs row ids.
+    #[error("refused: a sticky release needs row ids, to know a row again when others come and go")]
+    StickyNeedsIds,
+    /// Whoever watched the progress stopped it.
+    #[error("stopped; nothing was written")]
+    Stopped,
+    /// The input is not what was paid for.
+    #[error("{}: changed while it was read; try again when nothing writes to it", .0.display())]
+    Changed(PathBuf),
+    /// The output would be its own input.
+    #[error("{}: input and output are the same file; choose another output", .0.display())]
+    SameFile(PathBuf),
+    /// The output would become a part of its own input.
+    #[error("{}: the output would lie inside the input folder; choose another output", .0.display())]
+    InsideInput(PathBuf),
+}
+
+impl JobError {
+    /// True for a refusal on grounds of privacy or budget.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Parameter(error) => error.is_refusal(),
+            Self::Ledger(error) => error.is_refusal(),
+            Self::StickyNeedsIds => true,
+            _ => false,
+        }
+    }
+}
+
+/// Releases every row of the input into a new file, complete with its certificate or not at all.
+///
+/// `releaser` makes the mechanism with its noise for rows of so many attributes; it reads no rows.
+pub fn release<E: From<JobError>>(
+    job: &Job<'_>,
+    releaser: impl FnOnce(usize) -> Result<Releaser, E>,
+) -> Result<Certificate, E> {
+    check_places(&job.input, &job.out)?;
+    let source = open(&job.input, &job.reading).map_err(JobError::from)?;
+    let releaser = releaser(source.dim())?;
+    Ok(run(job, source, &releaser)?)
+}
+
+fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Certificate, JobError> {
+    let sticky = releaser.keyed_noise().is_some();
+    let writer = ReleaseWriter::create(&job.out, releaser.encoder().k(), releaser.encoder().encoding())?;
+    // What a sticky release costs depends on which rows are new: that needs a look at them.
+    let paid = match job.account {
+        Some(_) if sticky => Some(fingerprints(job, releaser)?),
+        _ => None,
+    };
+    let mut charge = match job.account {
+        Some(AccountOf { ledger, dataset, budget }) => {
+            let (ledger, _) = Ledger::open_or_create(ledger)?;
+            Some(Charge::reserve(ledger, dataset, budget, releaser, paid.as_deref())?)
+        }
+        None => None,
+    };
+    // From here on every way out but the last gives the charge back.
+    let writer = stream(job, source, releaser, writer, paid.as_deref())?;
+    let hashes = writer.hashes();
+    let mut certificate = Certificate::of(releaser, hashes.rows, hashes.into());
+    if let Some(key) = job.sign {
+        certificate = certificate.signed(key);
+    }
+    if let Some(charge) = &mut charge {
+        charge.record(&certificate)?;
+    }
+    writer.finish(|_| certificate.to_json())?;
+    if let Some(charge) = &mut charge {
+        charge.keep();
+    }
+    Ok(certificate)
+}
+
+/// The output must be another place than the input.
+fn check_places(input: &Path, out: &Path) -> Result<(), JobError> {
+    let (Ok(from), Ok(to)) = (input.canonicalize(), folder(out).canonicalize()) else { return Ok(()) };
+    let target = out.file_name().map_or(to.clone(), |name| to.join(name));
+    if target == from {
+        Err(JobError::SameFile(out.to_owned()))
+    } else if from.is_dir() && target.starts_with(&from) {
+        Err(JobError::InsideInput(out.to_owned()))
+    } else {
+        Ok(())
+    }
+}
+
+/// Released rows on their way to the writer.
+struct Block {
+    rows: usize,
+    bytes: Vec<u8>,
+    ids: Option<Column>,
+    labels: Option<Column>,
+}
+
+/// Where the block of a batch is waited for.
+type Turn = Receiver<Result<Block, JobError>>;
+
+/// The input, for one worker at a time.
+struct Feed<'a> {
+    input: &'a Path,
+    source: Box<dyn Source>,
+    rows: usize,
+    check: IdCheck,
+    ended: bool,
+}
+
+impl Feed<'_> {
+    /// The next batch, until the input ends or fails.
+    fn next(&mut self) -> Option<Result<Batch, JobError>> {
+        if self.ended {
+            return None;
+        }
+        let batch = self.read().transpose();
+        self.ended = !matches!(batch, Some(Ok(_)));
+        batch
+    }
+
+    fn read(&mut self) -> Result<Option<Batch>, JobError> {
+        let batch = self.source.next_batch(self.rows)?;
+        if let Some((batch, ids)) = batch.as_ref().and_then(|batch| Some((batch, batch.ids()?))) {
+            self.check.add(self.input, ids, batch.first_row())?;
+        }
+        Ok(batch)
+    }
+}
+
+/// Gives the writer back unfinished: on a failure it is dropped, and with it everything that was written.
+///
+/// Each worker reads a batch and releases it itself, while it is in its core's cache.
+fn stream(
+    job: &Job<'_>,
+    source: Box<dyn Source>,
+    releaser: &Releaser,
+    mut writer: ReleaseWriter,
+    paid: Option<&[Fingerprint]>,
+) -> Result<ReleaseWriter, JobError> {
+    let workers = parallel::threads();
+    let rows = batch_rows(source.as_ref(), releaser);
+    let all = source.rows_hint();
+    let feed = Mutex::new(Feed { input: &job.input, source, rows, check: IdCheck::new(), ended: false });
+    let (turns, outgoing) = sync_channel::<Turn>(2 * workers);
+    let work = |turns: SyncSender<Turn>| {
+        let mut worker = releaser.worker();
+        loop {
+            let (done, turn) = sync_channel(1);
+            let batch = {
+                let Ok(mut feed) = feed.lock() else { break }; // another worker has panicked
+                let Some(batch) = feed.next() else { break };
+                if turns.send(turn).is_err() {
+                    break; // writing has failed and says why
+                }
+                batch
+            };
+            let block = batch.and_then(|batch| {
+                let worker = worker.as_mut().map_err(|error| *error)?;
+                transform(job, batch, releaser, worker, paid)
+            });
+            let _ = done.send(block); // nobody waits after an earlier failure
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let turns = turns.clone();
+            scope.spawn(move || work(turns));
+        }
+        drop(turns);
+        write(job, &mut writer, outgoing, all)
+    })?;
+    if paid.is_some_and(|paid| paid.len() as u64 != writer.hashes().rows) {
+        return Err(JobError::Changed(job.input.clone()));
+    }
+    Ok(writer)
+}
+
+/// The wall: a private batch in, a released block out.
+fn transform(
+    job: &Job<'_>,
+    batch: Batch,
+    releaser: &Releaser,
+    worker: &mut Worker<'_>,
+    paid: Option<&[Fingerprint]>,
+) -> Result<Block, JobError> {
+    let (first, rows) = (batch.first_row(), batch.rows().len());
+    // The batch is ours alone: what is compared here is what is released below.
+    if let Some(paid) = paid {
+        let found = batch_fingerprints(job, &batch, releaser)?;
+        let paid = paid.get(first as usize..).and_then(|paid| paid.get(..rows));
+        if paid != Some(&found) {
+            return Err(JobError::Changed(job.input.clone()));
+        }
+    }
+    let mut bytes = Vec::new();
+    let id = row_id(&batch, releaser)?;
+    worker.release(batch.rows(), first, id, &mut bytes).map_err(|error| fault(job, error))?;
+    let labels = batch.labels().filter(|_| job.reading.label.is_some()).cloned();
+    Ok(Block { rows, bytes, ids: batch.ids().cloned(), labels })
+}
+
+/// Writes blocks in the order of their turns, up to the first that has failed.
+fn write(job: &Job<'_>, writer: &mut ReleaseWriter, turns: Receiver<Turn>, all: Option<u64>) -> Result<(), JobError> {
+    let mut written = 0;
+    for turn in turns {
+        let Ok(block) = turn.recv() else { break }; // its thread has panicked
+        let Block { rows, bytes, ids, labels } = block?;
+        writer.write(ReleasedBlock { rows, bytes: &bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
+        written += rows as u64;
+        if job.progress.is_some_and(|progress| progress(written, all).is_break()) {
+            return Err(JobError::Stopped);
+        }
+    }
+    Ok(())
+}
+
+/// What a sticky release would show, without showing it.
+fn fingerprints(job: &Job<'_>, releaser: &Releaser) -> Result<Vec<Fingerprint>, JobError> {
+    let mut source = open(&job.input, &job.reading)?;
+    let rows = batch_rows(source.as_ref(), releaser);
+    let mut all = Vec::new();
+    while let Some(batch) = source.next_batch(rows)? {
+        all.extend(batch_fingerprints(job, &batch, releaser)?);
+    }
+    Ok(all)
+}
+
+fn batch_fingerprints(job: &Job<'_>, batch: &Batch, releaser: &Releaser) -> Result<Vec<Fingerprint>, JobError> {
+    let id = row_id(batch, releaser)?;
+    releaser.fingerprints(batch.rows(), batch.first_row(), id).map_err(|error| fault(job, error))
+}
+
+/// The name of a row for keyed noise: its id as text, so that a table keeps its noise when it moves to another format.
+fn row_id<'a>(batch: &'a Batch, releaser: &Releaser) -> Result<impl Fn(usize) -> Vec<u8> + Sync + use<'a>, JobError> {
+    let ids = batch.ids();
+    if releaser.keyed_noise().is_some() && ids.is_none() {
+        return Err(JobError::StickyNeedsIds);
+    }
+    Ok(move |i: usize| ids.map(|ids| ids.text(i).into_bytes()).unwrap_or_default())
+}
+
+/// Rows that make a batch of about the right size.
+fn batch_rows(source: &dyn Source, releaser: &Releaser) -> usize {
+    let width = releaser.encoder().bytes_per_row();
+    let row_bytes = if source.is_sparse() { width } else { width.max(4 * source.dim()) };
+    (BATCH_BYTES / row_bytes.max(1)).clamp(1, 1 << 16)
+}
+
+fn fault(job: &Job<'_>, error: ReleaseError) -> JobError {
+    match error {
+        ReleaseError::Data(error) => JobError::Row { path: job.input.clone(), error },
+        ReleaseError::NoEntropy(error) => error.into(),
+    }
+}

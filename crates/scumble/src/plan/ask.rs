@@ -1,0 +1,240 @@
+//! What a user asks for, and the defaults for what is not said. The one place where defaults are decided.
+
+use super::{PlanError, Request, plan};
+use scumble_core::entropy::NoEntropy;
+use scumble_core::error::ParameterError;
+use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, SignrpMode};
+use scumble_core::noise::NoiseKey;
+use scumble_core::privacy::Unit;
+use scumble_core::projection::{ProjectionKind, Seed};
+use scumble_core::release::{Encoding, Releaser};
+use scumble_core::vectors::Range;
+use serde::{Deserialize, Serialize};
+
+/// Why a request has no mechanism.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// Nothing can be built with these numbers.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// No fresh seed was to be had.
+    #[error(transparent)]
+    NoEntropy(#[from] NoEntropy),
+}
+
+impl From<ParameterError> for AskError {
+    fn from(error: ParameterError) -> Self {
+        Self::Plan(error.into())
+    }
+}
+
+/// What a user asks for. `None` leaves a number open; [`request`](Self::request) closes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // each field is that of `Parameters` or `Request`
+pub struct Ask {
+    pub epsilon: f64,
+    pub range: Range,
+    #[serde(default)]
+    pub mechanism: Option<MechanismId>,
+    #[serde(default)]
+    pub k: Option<usize>,
+    #[serde(default)]
+    pub encoding: Option<Encoding>,
+    #[serde(default)]
+    pub bytes: Option<usize>,
+    #[serde(default)]
+    pub delta: Option<f64>,
+    #[serde(default)]
+    pub beta: Option<f64>,
+    #[serde(default)]
+    pub unit: Option<Unit>,
+    #[serde(default)]
+    pub seed: Option<Seed>,
+    #[serde(default)]
+    pub repeats: Option<usize>,
+    #[serde(default)]
+    pub projection: Option<ProjectionKind>,
+    #[serde(default)]
+    pub sketch_clip: Option<f64>,
+    #[serde(default)]
+    pub norm_bound: Option<f64>,
+    #[serde(default)]
+    pub clip_norm: Option<f64>,
+    #[serde(default)]
+    pub signrp_mode: SignrpMode,
+    #[serde(default)]
+    pub symbols: Option<u8>,
+    #[serde(default)]
+    pub lattice_steps: Option<u32>,
+    #[serde(default)]
+    pub thresholds: Vec<f64>,
+    #[serde(default)]
+    pub norm: Option<f64>,
+    #[serde(default)]
+    pub density: Option<f64>,
+    #[serde(default)]
+    pub grid_exponent: Option<i32>,
+    #[serde(default)]
+    pub i_understand_this_is_not_dp: bool,
+}
+
+impl Ask {
+    /// Asks for a loss of at most `epsilon` on attributes in `range`; everything else is left open.
+    pub fn new(epsilon: f64, range: Range) -> Self {
+        Self {
+            epsilon,
+            range,
+            mechanism: None,
+            k: None,
+            encoding: None,
+            bytes: None,
+            delta: None,
+            beta: None,
+            unit: None,
+            seed: None,
+            repeats: None,
+            projection: None,
+            sketch_clip: None,
+            norm_bound: None,
+            clip_norm: None,
+            signrp_mode: SignrpMode::Tight,
+            symbols: None,
+            lattice_steps: None,
+            thresholds: Vec::new(),
+            norm: None,
+            density: None,
+            grid_exponent: None,
+            i_understand_this_is_not_dp: false,
+        }
+    }
+
+    /// Everything but mechanism and size fixed, for rows of `dim` attributes.
+    ///
+    /// The unit is one attribute, or the record where the mechanism knows no other. Beta is the width of the range, so
+    /// that a value may be replaced by any other; units that add up moves of all attributes have no such default. The
+    /// seed is that of `key`, so that all releases with one key can be compared, or else a fresh one.
+    pub fn request(&self, dim: usize, key: Option<&NoiseKey>) -> Result<Request, AskError> {
+        let record = self.mechanism.is_some_and(MechanismId::is_record);
+        let unit = self.unit.unwrap_or(if record { Unit::Record } else { Unit::Attribute });
+        let beta = match (self.beta, unit) {
+            (Some(beta), _) => beta,
+            (None, Unit::Attribute | Unit::Record) => self.range.width(),
+            (None, Unit::L1 | Unit::L2) => {
+                let message = format!("unit {unit} needs beta, the most that a row may move in that distance");
+                return Err(ParameterError::invalid(message).into());
+            }
+        };
+        if self.bytes == Some(0) {
+            return Err(ParameterError::invalid("bytes must be at least 1").into());
+        }
+        if let (Some(delta), Some(id)) = (self.delta, self.mechanism)
+            && id.notion() == NotionKind::Pure
+        {
+            let message = format!(
+                "{id} takes no delta: its guarantee is pure, which is stronger than any delta; leave delta = {delta} out"
+            );
+            return Err(ParameterError::invalid(message).into());
+        }
+        let seed = match (self.seed, key) {
+            (Some(seed), _) => seed,
+            (None, Some(key)) => Seed(key.public_seed()),
+            (None, None) => Seed::generate()?,
+        };
+        let k = match (self.mechanism, self.k) {
+            (Some(id), Some(k)) if id.is_raw() && k != dim => {
+                let message = format!("raw mechanisms have no projection: leave k out (it is {dim}, not {k})");
+                return Err(ParameterError::invalid(message).into());
+            }
+            (Some(id), _) if id.is_raw() => Some(dim),
+            (_, k) => k,
+        };
+        // Mechanism and size give way to the plan's where they are open.
+        let id = self.mechanism.unwrap_or(MechanismId::DpOporpStaircase);
+        let parameters = Parameters {
+            repeats: self.repeats.unwrap_or(1),
+            delta: self.delta,
+            unit,
+            projection: self.projection,
+            sketch_clip: self.sketch_clip,
+            norm_bound: self.norm_bound,
+            clip_norm: self.clip_norm,
+            signrp_mode: self.signrp_mode,
+            symbols: self.symbols,
+            lattice_steps: self.lattice_steps,
+            thresholds: self.thresholds.clone(),
+            norm: self.norm,
+            density: self.density,
+            grid_exponent: self.grid_exponent,
+            i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
+            ..Parameters::new(id, dim, k.unwrap_or(1), self.epsilon, beta, self.range, seed)
+        };
+        Ok(Request { parameters, mechanism: self.mechanism, k, encoding: self.encoding, bytes: self.bytes })
+    }
+
+    /// The mechanism, where it and its size are fixed.
+    pub fn mechanism(&self, dim: usize) -> Result<Mechanism, AskError> {
+        let request = self.request(dim, None)?;
+        let Some(mechanism) = request.mechanism else {
+            return Err(ParameterError::invalid("a mechanism is needed here").into());
+        };
+        let Some(k) = request.k else {
+            return Err(ParameterError::invalid(format!("{mechanism} needs k, the size of the sketch")).into());
+        };
+        Ok(Mechanism::new(Parameters { mechanism, k, ..request.parameters })?)
+    }
+
+    /// What makes the release: as asked for, or the plan's choice by public numbers alone. With a key, noise from it.
+    pub fn releaser(&self, dim: usize, key: Option<NoiseKey>) -> Result<Releaser, AskError> {
+        let request = self.request(dim, key.as_ref())?;
+        let releaser = match (request.mechanism, request.k) {
+            (Some(mechanism), Some(k)) => {
+                let parameters = Parameters { mechanism, k, ..request.parameters };
+                Releaser::new(Mechanism::new(parameters)?, request.encoding)?
+            }
+            _ => {
+                let best = plan(&request)?.best;
+                Releaser::new(best.mechanism, Some(best.encoding))?
+            }
+        };
+        Ok(match key {
+            Some(key) => releaser.keyed(key),
+            None => releaser,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask() -> Ask {
+        Ask::new(2.0, Range { lo: -1.0, hi: 1.0 })
+    }
+
+    #[test]
+    fn defaults_are_those_that_are_stated() {
+        let request = ask().request(10, None).unwrap();
+        assert_eq!((request.parameters.unit, request.parameters.beta), (Unit::Attribute, 2.0));
+        let record = Ask { mechanism: Some(MechanismId::Privcube), ..ask() };
+        assert_eq!(record.request(10, None).unwrap().parameters.unit, Unit::Record);
+        let raw = Ask { mechanism: Some(MechanismId::RawLaplace), ..ask() };
+        assert_eq!(raw.request(10, None).unwrap().k, Some(10));
+        let key = NoiseKey::from_bytes([3; 32]);
+        assert_eq!(ask().request(10, Some(&key)).unwrap().parameters.seed, Seed(key.public_seed()));
+    }
+
+    #[test]
+    fn what_has_no_default_is_refused() {
+        for wrong in [
+            Ask { unit: Some(Unit::L1), ..ask() },
+            Ask { unit: Some(Unit::L2), ..ask() },
+            Ask { bytes: Some(0), ..ask() },
+            Ask { mechanism: Some(MechanismId::DpOporpStaircase), delta: Some(1e-6), ..ask() },
+            Ask { mechanism: Some(MechanismId::RawStaircase), k: Some(9), ..ask() },
+        ] {
+            assert!(wrong.request(10, None).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+"""Files of any size, streamed: read, released and written block by block."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from . import _scumble
+from ._account import Account
+from ._keys import Key, secret
+from ._mechanism import Mechanism
+
+
+def release_file(
+    input: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    mechanism: Mechanism,
+    column: str | None = None,
+    id: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    encoding: str | None = None,
+    account: Account | None = None,
+    sticky_key: Key | None = None,
+    sign: Key | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> dict[str, Any]:
+    """Releases every row of the file `input` into the new file `out`; returns the certificate.
+
+    The file is streamed: one of any size takes a few hundred MiB of memory at the most. `out` ends in ``.parquet`` or
+    ``.npy`` and appears complete or not at all; :func:`scumble.load` reads it.
+
+    `column`: the Parquet column with the vectors. `id`, `label`: columns that go out as they are; nothing else does.
+    `format`: ``npy``, ``parquet``, ``csv``, ``tsv``, ``libsvm`` or ``idx``; by the file's name if not given.
+    `progress`: called with the rows done and, where it is known, their number.
+    `encoding`, `account`, `sticky_key`, `sign`: as in :meth:`scumble.Mechanism.release`.
+
+    >>> import os, tempfile, numpy as np, scumble
+    >>> folder = tempfile.mkdtemp()
+    >>> np.save(os.path.join(folder, "in.npy"), np.eye(64, dtype="float32"))
+    >>> m = scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=5.0, range=(0, 1))
+    >>> c = scumble.release_file(os.path.join(folder, "in.npy"), os.path.join(folder, "out.parquet"), mechanism=m)
+    >>> c["rows"], scumble.load(os.path.join(folder, "out.parquet")).values.shape
+    (64, (64, 16))
+    """
+    charged = None if account is None else (os.fspath(account.ledger), account.dataset, account.limit)
+    reading = {"format": format, "column": column, "id": id, "label": label, "dim": None}
+    text = _scumble.release_file(
+        mechanism._inner,
+        input,
+        out,
+        reading,
+        encoding,
+        charged,
+        None if sticky_key is None else secret(sticky_key),
+        None if sign is None else secret(sign),
+        progress,
+    )
+    return json.loads(text)
