@@ -1,6 +1,13 @@
 //! Evaluate, reproduce, audit: the part of scumble that sees both sides of the wall.
 //!
 //! What it prints may show private rows: run it where the data may be seen.
+//!
+//! Modules, in the order of their imports:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`evaluate`] | recall and accuracy on a user's own data, the paper's experiments, pages and plots |
+//! | [`audit`] | a measured lower bound on epsilon, and attacks |
 
 pub mod audit;
 pub mod evaluate;

@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::options::Global;
 use crate::print::{self, Facts, Paint, number};
 use clap::{Args, Subcommand, ValueHint};
+use scumble::files::{Reconciled, Trace, reconcile};
 use scumble::ledger::{Account, Budget, Ledger, Neighbours, Statement};
 use scumble::privacy::Unit;
 use serde_json::json;
@@ -38,6 +39,14 @@ enum What {
         /// File to write; an existing file is never replaced [default: standard output]
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         out: Option<PathBuf>,
+    },
+    /// Compare the entries with release files: is each charged, and is each charge accounted for?
+    Reconcile {
+        #[command(flatten)]
+        file: File,
+        /// Releases to look for
+        #[arg(value_name = "RELEASE", required = true, value_hint = ValueHint::AnyPath)]
+        releases: Vec<PathBuf>,
     },
     /// Add up a statement (JSON) again
     Check {
@@ -82,6 +91,7 @@ impl LedgerVerb {
             What::Init(init) => init.run(global),
             What::Show { file } => show(global, &mut Ledger::open(&file.path)?),
             What::Export { file, out } => export(global, &mut Ledger::open(&file.path)?, out.as_ref()),
+            What::Reconcile { file, releases } => compare(global, &mut Ledger::open(&file.path)?, releases),
             What::Check { statement } => check(global, statement),
         }
     }
@@ -166,6 +176,34 @@ fn export(global: &Global, ledger: &mut Ledger, out: Option<&PathBuf>) -> Result
         None => print::emit(&text)?,
     }
     Ok(Exit::Done)
+}
+
+fn compare(global: &Global, ledger: &mut Ledger, releases: &[PathBuf]) -> Result<Exit, Failure> {
+    let (entries, strangers) = reconcile(&ledger.accounts()?, releases)?;
+    if global.json {
+        let strangers: Vec<_> = strangers.iter().map(|path| path.to_string_lossy()).collect();
+        print::emit_json(&json!({ "entries": entries, "without_entry": strangers }))?;
+    } else {
+        let mut lines = String::new();
+        for Reconciled { dataset, entry, trace, file } in &entries {
+            let words = match (trace, file) {
+                (Trace::Found, Some(file)) => format!("charged: {}", file.display()),
+                (Trace::Unpaid, Some(file)) => format!("NOT CHARGED, it was given back: {}", file.display()),
+                (Trace::Unfinished, _) => "reserved: a run is going on, or has crashed; it counts as spent".into(),
+                (Trace::GivenBack, _) => "given back".into(),
+                _ => "charged; its file is not among those given".into(),
+            };
+            lines.push_str(&format!("{dataset} #{entry}  {words}\n"));
+        }
+        for path in &strangers {
+            lines.push_str(&format!("NO ENTRY  {}\n", path.display()));
+        }
+        print::emit(&lines)?;
+    }
+    match strangers.is_empty() && !entries.iter().any(|entry| entry.trace.is_alarming()) {
+        true => Ok(Exit::Done),
+        false => Err(Failure::refused("ledger and files do not agree; see the lines above")),
+    }
 }
 
 fn check(global: &Global, path: &PathBuf) -> Result<Exit, Failure> {

@@ -2,4 +2,5 @@
 
 mod audit;
 mod data;
+mod house;
 mod support;

@@ -2,3 +2,4 @@
 
 mod keyed;
 mod oracle;
+mod round_one;

@@ -1,0 +1,3 @@
+//! The house itself: what may import what.
+
+mod imports;

@@ -1,0 +1,74 @@
+//! Do a ledger and the files agree? Entries name certificates; files carry them.
+
+use super::error::ReadError;
+use super::released::read_certificate;
+use crate::certificate::Certificate;
+use crate::ledger::Account;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// What became of an entry's release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trace {
+    /// It is charged, and the file is here.
+    Found,
+    /// It is charged, and the file is not among those given: it is elsewhere, or it was removed.
+    Elsewhere,
+    /// It is reserved: a run is going on, or has crashed. It counts as spent.
+    Unfinished,
+    /// It was given back, and no file is here: as it should be.
+    GivenBack,
+    /// It was given back, but the file is here: the ledger counts too little.
+    Unpaid,
+}
+
+impl Trace {
+    /// True where ledger and files contradict each other, or nobody knows.
+    pub fn is_alarming(self) -> bool {
+        matches!(self, Self::Unfinished | Self::Unpaid)
+    }
+}
+
+/// One entry and the file that goes with it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reconciled {
+    /// The data set.
+    pub dataset: String,
+    /// The entry's number.
+    pub entry: i64,
+    /// What became of it.
+    pub trace: Trace,
+    /// The file, if it is here.
+    pub file: Option<PathBuf>,
+}
+
+/// Every entry of the accounts, and the releases that no entry names.
+pub fn reconcile(accounts: &[Account], files: &[PathBuf]) -> Result<(Vec<Reconciled>, Vec<PathBuf>), ReadError> {
+    let mut found = HashMap::new();
+    let mut strangers = Vec::new();
+    for path in files {
+        match Certificate::parse(&read_certificate(path)?) {
+            Ok((certificate, _)) => drop(found.insert(certificate.digest, path.clone())),
+            Err(_) => strangers.push(path.clone()),
+        }
+    }
+    let mut entries = Vec::new();
+    for account in accounts {
+        for entry in &account.entries {
+            let file = entry.certificate.as_ref().and_then(|digest| found.remove(digest));
+            let trace = match (entry.state.as_str(), file.is_some()) {
+                ("cancelled", false) => Trace::GivenBack,
+                ("cancelled", true) => Trace::Unpaid,
+                ("reserved", _) => Trace::Unfinished,
+                (_, true) => Trace::Found,
+                (_, false) => Trace::Elsewhere,
+            };
+            entries.push(Reconciled { dataset: account.dataset.clone(), entry: entry.id, trace, file });
+        }
+    }
+    strangers.extend(found.into_values());
+    strangers.sort();
+    Ok((entries, strangers))
+}
