@@ -1,5 +1,6 @@
 //! e^x between two integers, and the comparisons that carry a pure guarantee.
 
+use crate::error::ParameterError;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
@@ -202,8 +203,11 @@ pub struct WorstRatio {
 
 impl WorstRatio {
     /// The ratio of this many independent repetitions.
-    pub fn repeated(self, times: u64) -> Self {
-        Self { power: self.power * times, ..self }
+    pub fn repeated(self, times: u64) -> Result<Self, ParameterError> {
+        match self.power.checked_mul(times) {
+            Some(power) => Ok(Self { power, ..self }),
+            None => Err(ParameterError::invalid("too many repetitions to compose")),
+        }
     }
 
     /// Is the ratio at most e^epsilon? Decided exactly.
@@ -305,7 +309,7 @@ mod tests {
         let epsilon = worst.epsilon();
         assert!(worst.at_most_exp(&rational(epsilon)));
         assert!(!worst.at_most_exp(&rational(epsilon.next_down())));
-        assert_eq!(WorstRatio { power: 10, ..worst }.repeated(100).epsilon(), epsilon);
+        assert_eq!(WorstRatio { power: 10, ..worst }.repeated(100).unwrap().epsilon(), epsilon);
         assert!((epsilon - 1000.0 * 0.000_999_500_333_083_533_2).abs() < 1e-12);
     }
 }

@@ -1,5 +1,7 @@
 //! Names of the mechanisms, and what each publishes.
 
+use super::parameters::Setup;
+use super::recipe::Recipe;
 use crate::error::ParameterError;
 use crate::projection::ProjectionKind;
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,8 @@ pub enum NotionKind {
 }
 
 macro_rules! mechanisms {
-    ($($variant:ident $text:literal $output:ident $notion:ident $paper:literal $summary:literal;)*) => {
+    ($($variant:ident $text:literal $folder:ident::$file:ident $projection:ident $output:ident $notion:ident
+        $paper:literal $summary:literal;)*) => {
         /// Every mechanism, by the ids of the command line and the certificate.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum MechanismId {
@@ -65,90 +68,108 @@ macro_rules! mechanisms {
             pub fn notion(self) -> NotionKind {
                 match self { $(Self::$variant => NotionKind::$notion,)* }
             }
+
+            /// What its file decides for these numbers.
+            pub(super) fn recipe(self, setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
+                match self { $(Self::$variant => super::$folder::$file::new(setup),)* }
+            }
+
+            fn family(self) -> Family {
+                match self { $(Self::$variant => Family::$projection,)* }
+            }
         }
     };
 }
 
 mechanisms! {
-    RawGOpt "raw-g-opt" Values Approximate "[LL23] section 3.6, Raw-data-G-OPT"
+    RawGOpt "raw-g-opt" paper::raw_g_opt Raw Values Approximate "[LL23] section 3.6, Raw-data-G-OPT"
         "Every attribute plus optimal Gaussian noise";
-    RawLaplace "raw-laplace" Values Pure "ours, beside Raw-data-G-OPT"
+    RawLaplace "raw-laplace" ours::raw_laplace Raw Values Pure "ours, beside Raw-data-G-OPT"
         "Every attribute plus discrete Laplace noise";
-    RawStaircase "raw-staircase" Values Pure "ours, with the noise of [GV15]"
+    RawStaircase "raw-staircase" ours::raw_staircase Raw Values Pure "ours, with the noise of [GV15]"
         "Every attribute plus discrete staircase noise";
-    DpRpG "dp-rp-g" Values Approximate "[LL23] Algorithm 1, Theorem 3.1"
+    DpRpG "dp-rp-g" paper::dp_rp_g Gaussian Values Approximate "[LL23] Algorithm 1, Theorem 3.1"
         "Gaussian projection, Gaussian noise by Kenthapadi's formula";
-    DpRpGAnalytic "dp-rp-g-analytic" Values Approximate "[LL23] Theorem 3.4"
+    DpRpGAnalytic "dp-rp-g-analytic" paper::dp_rp_g Gaussian Values Approximate "[LL23] Theorem 3.4"
         "Gaussian projection, Gaussian noise by the analytic bound on the sensitivity";
-    DpRpGOpt "dp-rp-g-opt" Values Approximate "[LL23] Algorithm 1, Theorem 3.5"
+    DpRpGOpt "dp-rp-g-opt" paper::dp_rp_g Gaussian Values Approximate "[LL23] Algorithm 1, Theorem 3.5"
         "Gaussian (or uniform, very sparse) projection, optimal Gaussian noise";
-    DpRpL "dp-rp-l" Values Pure "[LL23] Algorithm 2"
+    DpRpL "dp-rp-l" paper::dp_rp_l Gaussian Values Pure "[LL23] Algorithm 2"
         "Gaussian (or other) projection, Laplace noise at the realised sensitivity";
-    DpRpGOptB "dp-rp-g-opt-b" Values Approximate "[LL23] Algorithm 3"
+    DpRpGOptB "dp-rp-g-opt-b" paper::dp_rp_g_opt_b Rademacher Values Approximate "[LL23] Algorithm 3"
         "Rademacher projection, optimal Gaussian noise";
-    DpOporp "dp-oporp" Values Approximate "[LL23] Algorithms 4 and 5"
+    DpOporp "dp-oporp" paper::dp_oporp Oporp Values Approximate "[LL23] Algorithms 4 and 5"
         "OPORP, optimal Gaussian noise";
-    DpOporpLaplace "dp-oporp-laplace" Values Pure "ours, on [LL23] Algorithm 4"
+    DpOporpLaplace "dp-oporp-laplace" ours::dp_oporp_laplace Oporp Values Pure "ours, on [LL23] Algorithm 4"
         "OPORP, discrete Laplace noise";
-    DpOporpStaircase "dp-oporp-staircase" Values Pure "ours, on [LL23] Algorithm 4 with the noise of [GV15]"
+    DpOporpStaircase "dp-oporp-staircase" ours::dp_oporp_staircase Oporp Values Pure "ours, on [LL23] Algorithm 4 with the noise of [GV15]"
         "OPORP, discrete staircase noise: the best values for one attribute";
-    DpOporpLattice "dp-oporp-lattice" Symbols Pure "ours, on [LL23] Algorithm 4"
+    DpOporpLattice "dp-oporp-lattice" ours::dp_oporp_lattice Oporp Symbols Pure "ours, on [LL23] Algorithm 4"
         "OPORP, nearest lattice point with staircase noise, a few symbols a bin";
-    DpOporpZones "dp-oporp-zones" Symbols Pure "ours, on [LL23] Algorithm 4"
+    DpOporpZones "dp-oporp-zones" ours::dp_oporp_zones Oporp Symbols Pure "ours, on [LL23] Algorithm 4"
         "OPORP, randomized response over public zones: also for beta as large as the range";
-    DpSignrpRr "dp-signrp-rr" Bits Either "[LL23] Algorithm 6"
+    DpSignrpRr "dp-signrp-rr" paper::dp_signrp_rr Gaussian Bits Either "[LL23] Algorithm 6"
         "Signs of a Gaussian projection, randomized response";
-    DpSignrpRrSmooth "dp-signrp-rr-smooth" Bits Pure "[LL23] Algorithm 7"
+    DpSignrpRrSmooth "dp-signrp-rr-smooth" paper::dp_signrp_rr_smooth Gaussian Bits Pure "[LL23] Algorithm 7"
         "Signs of a dense projection, flips that fade with the distance from zero";
-    DpSignrpCeil "dp-signrp-ceil" Bits Either "ours, on [LL23] Algorithm 7"
+    DpSignrpCeil "dp-signrp-ceil" ours::dp_signrp_ceil Gaussian Bits Either "ours, on [LL23] Algorithm 7"
         "Signs of a dense projection, the best epsilon-DP flips";
-    SignDpRpGOptB "sign-dp-rp-g-opt-b" Bits Approximate "[LL23] section 4, first paragraph"
+    SignDpRpGOptB "sign-dp-rp-g-opt-b" paper::dp_rp_g_opt_b Rademacher Bits Approximate "[LL23] section 4, first paragraph"
         "Signs of dp-rp-g-opt-b";
-    DpSignoporpRr "dp-signoporp-rr" Bits Pure "[LL23] Algorithm 8"
+    DpSignoporpRr "dp-signoporp-rr" paper::dp_signoporp_rr Oporp Bits Pure "[LL23] Algorithm 8"
         "Signs of OPORP, randomized response";
-    DpSignoporpRrSmooth "dp-signoporp-rr-smooth" Bits Pure "[LL23] Algorithm 8"
+    DpSignoporpRrSmooth "dp-signoporp-rr-smooth" paper::dp_signoporp_rr Oporp Bits Pure "[LL23] Algorithm 8"
         "Signs of OPORP, flips that fade with the distance from zero";
-    DpSignoporpCeil "dp-signoporp-ceil" Bits Pure "ours, on [LL23] Algorithm 8"
+    DpSignoporpCeil "dp-signoporp-ceil" ours::dp_signoporp_ceil Oporp Bits Pure "ours, on [LL23] Algorithm 8"
         "One bit a bin of OPORP, the best epsilon-DP rule, zero on the minus side";
-    Privcube "privcube" Bits Pure "ours, unit record"
+    Privcube "privcube" record::privcube Record Bits Pure "ours, unit record"
         "A weighted vertex of the cube: any record for any other";
-    Signcap "signcap" Bits Pure "ours, unit record"
+    Signcap "signcap" record::signcap Record Bits Pure "ours, unit record"
         "Signs with a weighted number of agreements: any record for any other, fast";
-    IdpSignrpG "idp-signrp-g" Bits Individual "[LL23] Algorithms 9 and 10"
+    IdpSignrpG "idp-signrp-g" paper::idp_signrp Rademacher Bits Individual "[LL23] Algorithms 9 and 10"
         "NOT DP: Gaussian noise on the signs near zero only";
-    IdpSignrpRr "idp-signrp-rr" Bits Individual "[LL23] Algorithms 10 and 11"
+    IdpSignrpRr "idp-signrp-rr" paper::idp_signrp Rademacher Bits Individual "[LL23] Algorithms 10 and 11"
         "NOT DP: randomized response on the signs near zero only";
-    IdpSignoporpG "idp-signoporp-g" Bits Individual "[LL23] section 6.2"
+    IdpSignoporpG "idp-signoporp-g" paper::idp_signrp Oporp Bits Individual "[LL23] section 6.2"
         "NOT DP: idp-signrp-g on OPORP";
-    IdpSignoporpRr "idp-signoporp-rr" Bits Individual "[LL23] section 6.2"
+    IdpSignoporpRr "idp-signoporp-rr" paper::idp_signrp Oporp Bits Individual "[LL23] section 6.2"
         "NOT DP: idp-signrp-rr on OPORP";
+}
+
+/// The projection that an id implies, and with it its unit.
+#[derive(Clone, Copy, PartialEq)]
+enum Family {
+    /// None: every attribute by itself.
+    Raw,
+    /// Dense, Gaussian.
+    Gaussian,
+    /// Dense, +-1.
+    Rademacher,
+    /// One permutation and one sign per attribute.
+    Oporp,
+    /// OPORP as a rotation; the unit is the whole record.
+    Record,
 }
 
 impl MechanismId {
     /// The projection that the id implies when none is asked for.
     pub fn default_projection(self, repeats: usize) -> ProjectionKind {
-        use MechanismId::*;
-        match self {
-            RawGOpt | RawLaplace | RawStaircase => ProjectionKind::Identity,
-            DpRpG | DpRpGAnalytic | DpRpGOpt | DpRpL | DpSignrpRr | DpSignrpRrSmooth | DpSignrpCeil => {
-                ProjectionKind::Gaussian
-            }
-            DpRpGOptB | SignDpRpGOptB | IdpSignrpG | IdpSignrpRr => ProjectionKind::Rademacher,
-            Privcube | Signcap | DpOporp | DpOporpLaplace | DpOporpStaircase | DpOporpLattice | DpOporpZones
-            | DpSignoporpRr | DpSignoporpRrSmooth | DpSignoporpCeil | IdpSignoporpG | IdpSignoporpRr => {
-                ProjectionKind::Oporp { repeats }
-            }
+        match self.family() {
+            Family::Raw => ProjectionKind::Identity,
+            Family::Gaussian => ProjectionKind::Gaussian,
+            Family::Rademacher => ProjectionKind::Rademacher,
+            Family::Oporp | Family::Record => ProjectionKind::Oporp { repeats },
         }
     }
 
     /// True when the projection is the identity.
     pub fn is_raw(self) -> bool {
-        matches!(self, Self::RawGOpt | Self::RawLaplace | Self::RawStaircase)
+        self.family() == Family::Raw
     }
 
     /// True for the mechanisms whose unit is the whole record and nothing else.
     pub fn is_record(self) -> bool {
-        matches!(self, Self::Privcube | Self::Signcap)
+        self.family() == Family::Record
     }
 }
 

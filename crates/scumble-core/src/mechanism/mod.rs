@@ -8,6 +8,7 @@
 //! \[GV15\]: Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy".
 
 mod id;
+mod moments;
 mod ours;
 mod paper;
 mod parameters;
@@ -23,10 +24,6 @@ pub use perturbation::{Classes, IndividualNoise, Perturbation, Side, level, step
 pub use prior::{Posterior, Prior};
 pub use record::{Cap, Gain};
 
-use ours::{dp_oporp_lattice, dp_oporp_zones, raw};
-use paper::{dp_oporp, dp_rp, dp_rp_g_opt_b, dp_rp_l, dp_signoporp, dp_signrp_rr, dp_signrp_smooth, idp_signrp};
-use recipe::noise_levels;
-
 use crate::error::{DataErrorKind, ParameterError};
 use crate::facts::Fact;
 use crate::noise::SecretRng;
@@ -34,14 +31,8 @@ use crate::privacy::{Promise, Unit};
 use crate::projection::{BlockProjector, Projection};
 use crate::vectors::{Grid, PrivateRow};
 use parameters::Setup;
-
-/// What an algorithm's file decides.
-pub(crate) struct Parts {
-    pub grid: Grid,
-    pub projection: Projection,
-    pub perturbation: Perturbation,
-    pub promise: Promise,
-}
+use recipe::Recipe;
+use recipe::sensitivity::check_overflow;
 
 /// A mechanism with every public number fixed and checked. Holds no private data.
 #[derive(Debug, Clone)]
@@ -66,25 +57,11 @@ pub struct Moments {
 impl Mechanism {
     /// Fixes and checks every number. Reads no private data, so its errors may be shown to anyone.
     pub fn new(parameters: Parameters) -> Result<Self, ParameterError> {
-        use MechanismId::*;
         let setup = Setup::new(&parameters)?;
-        let Parts { grid, projection, perturbation, promise } = match parameters.mechanism {
-            RawGOpt | RawLaplace | RawStaircase => raw::new(&setup),
-            DpRpG | DpRpGAnalytic | DpRpGOpt => dp_rp::new(&setup),
-            DpRpL => dp_rp_l::new(&setup),
-            DpRpGOptB | SignDpRpGOptB => dp_rp_g_opt_b::new(&setup),
-            DpOporp | DpOporpLaplace | DpOporpStaircase => dp_oporp::new(&setup),
-            DpSignrpRr => dp_signrp_rr::new(&setup),
-            DpSignrpRrSmooth | DpSignrpCeil => dp_signrp_smooth::new(&setup),
-            DpSignoporpRr | DpSignoporpRrSmooth | DpSignoporpCeil => dp_signoporp::new(&setup),
-            IdpSignrpG | IdpSignrpRr | IdpSignoporpG | IdpSignoporpRr => idp_signrp::new(&setup),
-            Privcube | Signcap => record::new(&setup),
-            DpOporpLattice => dp_oporp_lattice::new(&setup),
-            DpOporpZones => dp_oporp_zones::new(&setup),
-        }?;
-        noise_levels::check_overflow(&projection, &grid)?;
+        let Recipe { grid, projection, perturbation, promise } = parameters.mechanism.recipe(&setup)?;
+        check_overflow(&projection, &grid)?;
         let norm_steps = match parameters.mechanism {
-            DpSignrpRr if parameters.delta.is_some() => {
+            MechanismId::DpSignrpRr if parameters.delta.is_some() => {
                 parameters.norm_bound.map(|m| ((m / grid.step()).floor() as u128).pow(2))
             }
             _ => None,
@@ -160,7 +137,7 @@ impl Mechanism {
     pub fn noise_moments(&self) -> Option<Moments> {
         let Perturbation::Noise { noise, .. } = &self.perturbation else { return None };
         let unit = self.value_unit();
-        let Moments { variance, fourth } = noise_levels::moments(noise);
+        let Moments { variance, fourth } = moments::moments(noise);
         Some(Moments { variance: variance * unit.powi(2), fourth: fourth * unit.powi(4) })
     }
 

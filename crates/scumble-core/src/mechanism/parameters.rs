@@ -1,11 +1,15 @@
 //! Everything public that fixes a mechanism. A certificate carries it whole, so that anyone can build it again.
 
 use super::MechanismId;
+use super::recipe::sensitivity::too_large;
 use crate::error::ParameterError;
+use crate::exact::WorstRatio;
 use crate::facts::Fact;
-use crate::privacy::{Epsilon, Unit};
+use crate::privacy::{Epsilon, Guarantee, Unit};
 use crate::projection::{Projection, ProjectionKind, Seed};
 use crate::vectors::{Grid, Range};
+use num_bigint::BigInt;
+use num_rational::BigRational;
 use serde::{Deserialize, Serialize};
 
 /// How `dp-signrp-rr` finds the privacy loss of one bit.
@@ -298,13 +302,33 @@ impl<'a> Setup<'a> {
     ///
     /// attribute: `B = ceil(beta/g)`, capped at the range in integers, because `hi - lo` as a float may be rounded down.
     /// l1: each of p attributes may in addition cross one rounding threshold.
-    pub fn steps_l1(&self, grid: &Grid) -> u64 {
+    pub fn steps_l1(&self, grid: &Grid) -> Result<u64, ParameterError> {
         let (lo, hi) = grid.bounds();
         match self.parameters.unit {
-            Unit::Attribute => grid.steps(self.parameters.beta).min(hi.abs_diff(lo).into()).max(1),
-            Unit::L1 => grid.steps(self.beta) + self.parameters.dim as u64,
-            _ => grid.steps(self.beta),
+            Unit::Attribute => Ok(grid.steps(self.parameters.beta).min(hi.abs_diff(lo).into()).max(1)),
+            Unit::L1 => grid.steps(self.beta).checked_add(self.parameters.dim as u64).ok_or_else(too_large),
+            Unit::L2 | Unit::Record => Ok(grid.steps(self.beta)),
         }
+    }
+
+    /// What each repetition may spend: ε/t.
+    pub fn each(&self) -> BigRational {
+        self.epsilon.exact() / BigInt::from(self.parameters.repeats)
+    }
+
+    /// The worst ratio of one touched coordinate in each of t repetitions, composed exactly.
+    pub fn in_every_repetition(&self, worst: WorstRatio) -> Result<WorstRatio, ParameterError> {
+        worst.repeated(self.parameters.repeats as u64)
+    }
+
+    /// A pure guarantee, from the worst ratio of the integers that run; refused if that is above e^ε.
+    pub fn pure(&self, worst: &WorstRatio) -> Result<Guarantee, ParameterError> {
+        Guarantee::pure(&self.epsilon, worst, self.parameters.unit, self.beta)
+    }
+
+    /// An approximate guarantee, from an upper bound that was shown for its delta; refused if that is above `delta`.
+    pub fn approximate(&self, delta: f64, shown: &BigRational) -> Result<Guarantee, ParameterError> {
+        Guarantee::approximate(&self.epsilon, delta, shown, self.parameters.unit, self.beta)
     }
 
     /// The projection, as asked for or as the id implies.

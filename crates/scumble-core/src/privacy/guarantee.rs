@@ -2,6 +2,7 @@
 
 use super::Unit;
 use crate::error::ParameterError;
+use crate::exact::WorstRatio;
 use num_rational::BigRational;
 use serde::{Deserialize, Serialize};
 
@@ -77,14 +78,34 @@ pub enum Notion {
 }
 
 impl Guarantee {
-    /// A pure guarantee.
-    pub fn pure(epsilon: f64, checked_epsilon: f64, unit: Unit, beta: f64) -> Self {
-        Self { notion: Notion::Pure, epsilon, delta: 0.0, checked_epsilon: checked_epsilon.min(epsilon), unit, beta }
+    /// A pure guarantee. Takes the worst ratio of the integers that run and refuses one above e^epsilon.
+    pub fn pure(epsilon: &Epsilon, worst: &WorstRatio, unit: Unit, beta: f64) -> Result<Self, ParameterError> {
+        if !worst.at_most_exp(epsilon.exact()) {
+            return Err(ParameterError::not_private(
+                format!("the integers that would run lose more than epsilon = {}", epsilon.value),
+                "a larger epsilon, or a coarser grid",
+            ));
+        }
+        let (epsilon, checked_epsilon) = (epsilon.value, worst.epsilon());
+        Ok(Self { notion: Notion::Pure, epsilon, delta: 0.0, checked_epsilon, unit, beta })
     }
 
-    /// An approximate guarantee.
-    pub fn approximate(epsilon: f64, delta: f64, unit: Unit, beta: f64) -> Self {
-        Self { notion: Notion::Approximate, epsilon, delta, checked_epsilon: epsilon, unit, beta }
+    /// An approximate guarantee. Takes an upper bound that was shown for delta at this epsilon and refuses one above it.
+    pub fn approximate(
+        epsilon: &Epsilon,
+        delta: f64,
+        shown: &BigRational,
+        unit: Unit,
+        beta: f64,
+    ) -> Result<Self, ParameterError> {
+        if *shown > crate::exact::rational(delta) {
+            return Err(ParameterError::not_private(
+                format!("delta <= {delta:e} cannot be shown for the integers that would run"),
+                "a larger delta",
+            ));
+        }
+        let epsilon = epsilon.value;
+        Ok(Self { notion: Notion::Approximate, epsilon, delta, checked_epsilon: epsilon, unit, beta })
     }
 
     /// The promise in one plain sentence.

@@ -12,18 +12,19 @@ use crate::calibration::{Ratio, staircase};
 use crate::error::ParameterError;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::perturbation::Classes;
-use crate::mechanism::{Parts, Perturbation, Prior};
+use crate::mechanism::recipe::Recipe;
+use crate::mechanism::{Perturbation, Prior};
 use crate::noise::{MOST_SYMBOLS, SymbolTable, staircase_weights};
 use crate::privacy::{Promise, Unit};
 
 /// Entries that a table may have before its far rows are merged: it travels in the certificate.
 const MOST_ENTRIES: u64 = 6144;
 
-pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Attribute], "one attribute touches one bin; g touched bins cost g epsilon")?;
     let projection = setup.projection(&["oporp"])?;
     let grid = setup.grid(STEPS)?;
-    let steps = setup.steps_l1(&grid); // B
+    let steps = setup.steps_l1(&grid)?; // B
     let symbols = setup.parameters.symbols.unwrap_or(3).into();
     if !(2..=MOST_SYMBOLS).contains(&symbols) {
         return Err(ParameterError::invalid(format!("--symbols must be 2 to {MOST_SYMBOLS}, got {symbols}")));
@@ -52,8 +53,8 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
         }
     };
     let Perturbation::Symbols { table, .. } = &perturbation else { unreachable!("made above") };
-    let promise = Promise::Private(setup.pure(table.worst_ratio().epsilon() * setup.parameters.repeats as f64));
-    Ok(Parts { grid, projection, perturbation, promise })
+    let promise = Promise::Private(setup.pure(&setup.in_every_repetition(table.worst_ratio())?)?);
+    Ok(Recipe { grid, projection, perturbation, promise })
 }
 
 /// The table of `r` lattice points a β; checks all |J-J'| ≤ r in integers.

@@ -9,16 +9,17 @@
 use crate::error::ParameterError;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::perturbation::Classes;
-use crate::mechanism::{Parts, Perturbation, Prior};
+use crate::mechanism::recipe::Recipe;
+use crate::mechanism::{Perturbation, Prior};
 use crate::noise::{MOST_SYMBOLS, SymbolTable, response_weights};
 use crate::privacy::{Promise, Unit};
 use crate::vectors::Grid;
 
-pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Attribute], "one attribute touches one bin; g touched bins cost g epsilon")?;
     let projection = setup.projection(&["oporp"])?;
     let grid = setup.grid(STEPS)?;
-    let each = setup.epsilon.exact() / num_bigint::BigInt::from(setup.parameters.repeats); // ε/t
+    let each = setup.each(); // ε/t
     let perturbation = match &setup.parameters.thresholds[..] {
         [] => by_prior(setup, &grid, &each)?,
         given => {
@@ -34,8 +35,8 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
             table.symbols()
         )));
     }
-    let promise = Promise::Private(setup.pure(table.worst_ratio().epsilon() * setup.parameters.repeats as f64));
-    Ok(Parts { grid, projection, perturbation, promise })
+    let promise = Promise::Private(setup.pure(&setup.in_every_repetition(table.worst_ratio())?)?);
+    Ok(Recipe { grid, projection, perturbation, promise })
 }
 
 /// Randomized response over all zones: any two are neighbours.

@@ -3,30 +3,28 @@
 //! \[LL23\] Algorithm 3, and the first paragraph of section 4 (`sign-dp-rp-g-opt-b`). Symbols: `W` p x k of ±1 ·
 //! `Δ₂ = β` exactly (every row of W has norm √k) · `σ*` of Theorem 3.5 · `ε`, `δ`.
 //! Departures: the noise is an integer. The sign of zero is minus: post-processing may choose.
-//! Holds for: attribute, l1, l2 (operator norm), record (clipped to a radius); for every W.
+//! Holds for: attribute, l1, l2 (operator norm), record (clipped to a radius); for every W. Signs: attribute, l1.
 
 use crate::error::ParameterError;
-use crate::mechanism::{MechanismId, Parts, parameters::Setup, perturbation::Perturbation};
-use crate::privacy::{Promise, Unit};
+use crate::mechanism::parameters::Setup;
+use crate::mechanism::recipe::Recipe;
+use crate::mechanism::recipe::gaussian::{Sigma, gaussian};
+use crate::mechanism::{MechanismId, Perturbation};
+use crate::privacy::Unit;
 
-pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
-    let projection = setup.projection(&["rademacher"])?;
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let sign = setup.parameters.mechanism == MechanismId::SignDpRpGOptB;
     if sign {
         setup.allow_units(&[Unit::Attribute, Unit::L1], "only its values are offered for that unit")?;
     }
-    let grid = setup.gaussian_grid(setup.relative_sigma()?, (setup.parameters.k as f64).sqrt())?;
-    // |W_i|₂ = √k for every i: Δ₂ = B √k in unscaled steps, β after the scaling.
-    let delta_2 = setup.delta_2(&projection, &grid, 0)?;
-    let noise = setup.optimal_gaussian(delta_2)?; // line 3: σ*
-    let radius = match setup.parameters.unit {
-        Unit::Record => Some(setup.radius(&projection, &grid, 0)?),
-        _ => None,
-    };
-    let perturbation = if sign {
-        Perturbation::NoisySign { noise }
-    } else {
-        Perturbation::Noise { shift: 0, clip: None, radius, noise }
-    };
-    Ok(Parts { grid, projection, perturbation, promise: Promise::Private(setup.approximate()?) })
+    let w = setup.projection(&["rademacher"])?; // line 1: x = Wᵀu
+    // line 2: G, with σ* of Theorem 3.5. |W_i|₂ = √k for every i: Δ₂ = B√k in unscaled steps, β after the scaling
+    // line 3: x~ = x + G
+    let values = gaussian(setup, w, (setup.parameters.k as f64).sqrt(), Sigma::Optimal)?;
+    Ok(match values.perturbation {
+        Perturbation::Noise { noise, .. } if sign => {
+            Recipe { perturbation: Perturbation::NoisySign { noise }, ..values } // section 4: sign(x~)
+        }
+        _ => values,
+    })
 }

@@ -9,13 +9,12 @@
 //! bound. Without δ, or with Rademacher W (whose normal approximation is no bound), N₊ = k: pure.
 //! Holds for: attribute; rows of norm at least m; data that do not depend on W. Record (baseline): every sign may change.
 
-use super::dp_signrp_smooth::check_kov;
 use crate::calibration::{composition::kov_epsilon0, signs};
 use crate::error::ParameterError;
 use crate::exact;
-use crate::mechanism::Parts;
 use crate::mechanism::parameters::{STEPS, Setup, SignrpMode};
 use crate::mechanism::perturbation::{Perturbation, Side};
+use crate::mechanism::recipe::{Recipe, flips};
 use crate::noise::FlipTable;
 use crate::privacy::{Promise, Unit, check_delta};
 use crate::projection::ProjectionKind;
@@ -23,26 +22,27 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive};
 
-pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Attribute, Unit::L1, Unit::Record], "a larger move can change every sign")?;
-    let projection = setup.projection(&["gaussian", "rademacher", "uniform", "very-sparse"])?;
+    let projection = setup.projection(&["gaussian", "rademacher", "uniform", "very-sparse"])?; // line 1: x = Wᵀu
     let grid = setup.grid(STEPS)?;
     let k = setup.parameters.k;
     let epsilon = setup.epsilon.value();
+    // line 2: N₊, or what takes its place; line 3: s~_j, flipped with 1/(1+e^{ε'}); line 4: s~
     let (table, promise) = match (setup.parameters.delta, setup.parameters.norm_bound) {
         (None, _) => {
             // N₊ = k: every sign may change, whatever W and the data are.
             let each = setup.epsilon.exact() / num_bigint::BigInt::from(k);
             let table = FlipTable::randomized_response(&each)?;
-            let checked = table.worst_ratio().repeated(k as u64).epsilon();
-            (table, setup.pure(checked))
+            let guarantee = setup.pure(&table.worst_ratio().repeated(k as u64)?)?;
+            (table, guarantee)
         }
         (Some(_), _) if setup.parameters.unit == Unit::Record => {
             // Every sign may change: k-fold optimal composition, as a baseline for privcube and signcap.
             let delta = check_delta(setup.parameters.delta)?;
             let table = FlipTable::randomized_response(&exact::rational(kov_epsilon0(k as u64, epsilon, delta)?))?;
-            check_kov(setup, &table, delta)?;
-            (table, setup.approximate()?)
+            let guarantee = flips::composed(setup, &table)?;
+            (table, guarantee)
         }
         (Some(_), _) if projection.kind() != ProjectionKind::Gaussian => {
             return Err(ParameterError::not_private(
@@ -64,7 +64,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
                 ));
             }
             let bound = (m / grid.step()).floor(); // in steps: what a row is checked against
-            let moved = setup.steps_l1(&grid) as f64;
+            let moved = setup.steps_l1(&grid)? as f64;
             if bound.is_nan() || bound < moved {
                 return Err(ParameterError::not_private(
                     format!("the norm bound {m} is below beta = {}: every sign may change", setup.beta),
@@ -92,15 +92,13 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
             // The mixed delta of what the rounded table really does, in integers rounded up.
             let worst = table.worst_ratio();
             let shown = exact::mixed_delta_upper(&worst.num, &worst.den, k as u64, &q, setup.epsilon.exact());
-            if shown > exact::rational(delta) {
-                return Err(ParameterError::invalid(format!("could not show delta <= {delta:e}")));
-            }
-            (table, setup.approximate()?)
+            let guarantee = setup.approximate(delta, &shown)?;
+            (table, guarantee)
         }
     };
     // Randomized response does not look at the level: any sign but zero is level 1.
     let perturbation = Perturbation::Flips { steps: vec![u64::MAX], table, side: Side::CoinAtZero };
-    Ok(Parts { grid, projection, perturbation, promise: Promise::Private(promise) })
+    Ok(Recipe { grid, projection, perturbation, promise: Promise::Private(promise) })
 }
 
 /// What fixed-point weights add to the probability that a sign changes between a fixed pair.

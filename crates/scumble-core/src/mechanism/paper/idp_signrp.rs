@@ -7,16 +7,17 @@
 //! Departures: the numbers are called nominal; there is no guarantee to put in a ledger. On OPORP, where one attribute
 //! touches one bin a repetition, the budget is shared by min(|A|, t) bits. The noise is √|A| times a rounded Gaussian.
 
-use super::dp_signrp_smooth::steps_per_output;
 use crate::error::ParameterError;
+use crate::mechanism::MechanismId;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::perturbation::{IndividualNoise, Perturbation};
-use crate::mechanism::{MechanismId, Parts};
+use crate::mechanism::recipe::Recipe;
+use crate::mechanism::recipe::flips::steps_per_output;
 use crate::noise::FlipTable;
 use crate::privacy::{Individual, Promise, Unit};
 use num_bigint::BigInt;
 
-pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let id = setup.parameters.mechanism;
     if !setup.parameters.i_understand_this_is_not_dp {
         return Err(ParameterError::not_private(
@@ -26,18 +27,18 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
     }
     setup.allow_units(&[Unit::Attribute], "it is defined for one attribute only")?;
     let oporp = matches!(id, MechanismId::IdpSignoporpG | MechanismId::IdpSignoporpRr);
-    let projection = setup.projection(if oporp { &["oporp"] } else { &["rademacher"] })?;
+    let projection = setup.projection(if oporp { &["oporp"] } else { &["rademacher"] })?; // line 1: x = Wᵀu
     let gaussian = matches!(id, MechanismId::IdpSignrpG | MechanismId::IdpSignoporpG);
     let grid = setup.grid(STEPS)?;
-    let steps = steps_per_output(setup, &projection, &grid);
-    // Of the coordinates in A, one attribute enters all of a dense projection, but one bin a repetition of OPORP.
+    let steps = steps_per_output(setup, &projection, &grid)?; // Algorithm 10: I_j = 1 where |x_j| ≤ B_j
+    // Lines 2 and 3: A, for every row when it runs. Of the coordinates in A, one attribute enters all of a dense projection, but one bin a repetition of OPORP.
     let touched = if oporp { setup.parameters.repeats } else { setup.parameters.k };
     let inner = if gaussian {
         // Algorithm 9, lines 4 and 5: Δ₂ = B √|A| unscaled, so σ* for one coordinate times √|A|.
         let largest = *steps.iter().max().expect("k is positive") as f64;
-        IndividualNoise::Gaussian(setup.optimal_gaussian(largest)?)
+        IndividualNoise::Gaussian(setup.optimal_gaussian(largest)?.0)
     } else {
-        // Algorithm 11: ε' = ε/|A|.
+        // Algorithm 11, line 4: ε' = ε/|A|.
         let table = |shared: usize| FlipTable::randomized_response(&(setup.epsilon.exact() / BigInt::from(shared)));
         IndividualNoise::Flips((1..=touched).map(table).collect::<Result<_, _>>()?)
     };
@@ -45,5 +46,5 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
         nominal_epsilon: setup.epsilon.value(),
         nominal_delta: setup.parameters.delta.unwrap_or(0.0),
     });
-    Ok(Parts { grid, projection, perturbation: Perturbation::Individual { steps, touched, inner }, promise })
+    Ok(Recipe { grid, projection, perturbation: Perturbation::Individual { steps, touched, inner }, promise })
 }

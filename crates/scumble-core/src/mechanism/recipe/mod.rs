@@ -1,5 +1,24 @@
-//! Noise recipes, once each.
+//! Recipes: how noise and flips are made private, once each. An algorithm's file names the projection and takes one.
 
-pub(crate) mod noise_levels;
-pub(crate) mod odds;
-pub(crate) mod pure_noise;
+pub(crate) mod flips;
+pub(crate) mod gaussian;
+pub(crate) mod laplace;
+pub(crate) mod sensitivity;
+pub(crate) mod staircase;
+
+use super::Perturbation;
+use crate::privacy::Promise;
+use crate::projection::Projection;
+use crate::vectors::Grid;
+
+/// What an algorithm's file decides. [`Mechanism`](super::Mechanism) runs it: quantise, project, perturb.
+pub(crate) struct Recipe {
+    /// Makes rows integers.
+    pub grid: Grid,
+    /// Public.
+    pub projection: Projection,
+    /// What is done to the projected integers.
+    pub perturbation: Perturbation,
+    /// What may be said of the result.
+    pub promise: Promise,
+}

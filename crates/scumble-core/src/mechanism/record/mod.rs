@@ -4,6 +4,7 @@
 //! to k integers. Default projection: OPORP, which lost least on embeddings of several; Rademacher where k exceeds p.
 
 mod gain;
+mod odds;
 pub mod privcube;
 pub mod signcap;
 mod vertices;
@@ -17,10 +18,11 @@ use crate::exact::WorstRatio;
 use crate::facts::Fact;
 use crate::mechanism::parameters::Setup;
 use crate::mechanism::perturbation::Perturbation;
-use crate::mechanism::{MechanismId, Parts};
+use crate::mechanism::recipe::Recipe;
 use crate::noise::SecretRng;
 use crate::privacy::{Promise, Unit};
 use crate::projection::{Projection, ProjectionKind};
+use num_rational::BigRational;
 
 /// Steps of the range on the automatic grid: far finer than the weights.
 const STEPS: u64 = 1 << 14;
@@ -34,7 +36,11 @@ pub enum Cap {
     Signcap(Signcap),
 }
 
-pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
+/// The recipe of a whole-record law: any function of the row may come before it.
+fn recipe(
+    setup: &Setup<'_>,
+    cap: impl FnOnce(usize, &BigRational) -> Result<Cap, ParameterError>,
+) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Record], "it protects the whole record, at a price that a smaller unit need not pay")?;
     let parameters = setup.parameters;
     let projection = if parameters.projection.is_none() && parameters.k > parameters.dim {
@@ -42,12 +48,9 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Parts, ParameterError> {
     } else {
         setup.projection(&["oporp", "rademacher", "gaussian", "uniform", "very-sparse", "none"])?
     };
-    let cap = match parameters.mechanism {
-        MechanismId::Signcap => Cap::Signcap(Signcap::new(parameters.k, setup.epsilon.exact())?),
-        _ => Cap::Privcube(Privcube::new(parameters.k, setup.epsilon.exact())?),
-    };
-    let promise = Promise::Private(setup.pure(cap.worst_ratio().epsilon()));
-    Ok(Parts { grid: setup.grid(STEPS)?, projection, perturbation: Perturbation::Cap(cap), promise })
+    let cap = cap(parameters.k, setup.epsilon.exact())?;
+    let promise = Promise::Private(setup.pure(&cap.worst_ratio())?);
+    Ok(Recipe { grid: setup.grid(STEPS)?, projection, perturbation: Perturbation::Cap(cap), promise })
 }
 
 impl Cap {

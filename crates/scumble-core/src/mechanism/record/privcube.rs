@@ -8,11 +8,13 @@
 //! Sampled as a mixture: a uniform vertex with weight `2^k`, a member of the cap with weight `M (E-1)`. Both are always
 //! drawn, by loops whose length depends on k only: time tells neither the weights nor which of the two was published.
 
-use super::Gain;
+use super::odds::{Odds, ratio};
 use super::vertices::{Vertices, WEIGHT_LIMIT};
+use super::{Cap, Gain};
 use crate::error::ParameterError;
 use crate::exact::WorstRatio;
-use crate::mechanism::recipe::odds::{Odds, ratio};
+use crate::mechanism::parameters::Setup;
+use crate::mechanism::recipe::Recipe;
 use crate::noise::{Choice, SecretRng};
 use num_bigint::BigUint;
 use num_rational::BigRational;
@@ -34,6 +36,10 @@ pub struct Privcube {
     odds: Odds,   // E
     coin: Choice, // 0: a member of the cap, 1: any vertex
     gain: Gain,
+}
+
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
+    super::recipe(setup, |k, epsilon| Ok(Cap::Privcube(Privcube::new(k, epsilon)?)))
 }
 
 impl Privcube {

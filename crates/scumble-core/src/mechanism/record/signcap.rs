@@ -6,10 +6,12 @@
 //! lies in `[1, E]/total`, pure epsilon between any two records.
 //! Sampled as h with weight `C(k,h) E^[h >= tau]`, then a uniform subset of k-h places that disagree.
 
-use super::Gain;
+use super::odds::{Odds, ratio};
+use super::{Cap, Gain};
 use crate::error::ParameterError;
 use crate::exact::WorstRatio;
-use crate::mechanism::recipe::odds::{Odds, ratio};
+use crate::mechanism::parameters::Setup;
+use crate::mechanism::recipe::Recipe;
 use crate::noise::{Choice, SecretRng};
 use num_bigint::BigUint;
 use num_rational::BigRational;
@@ -28,6 +30,10 @@ pub struct Signcap {
     share: f64,         // how often a member of the cap, h >= tau, is drawn by the excess weight
     c1: f64,
     c2: f64,
+}
+
+pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
+    super::recipe(setup, |k, epsilon| Ok(Cap::Signcap(Signcap::new(k, epsilon)?)))
 }
 
 impl Signcap {
