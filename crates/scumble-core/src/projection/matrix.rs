@@ -16,8 +16,8 @@ const LARGEST_K: usize = 1 << 24;
 /// A public `p x k` matrix W of integers. Cheap to clone; nothing private ever enters it.
 ///
 /// ```
-/// use scumble::projection::{Projection, ProjectionKind, Seed};
-/// use scumble::vectors::PrivateRow;
+/// use scumble_core::projection::{Projection, ProjectionKind, Seed};
+/// use scumble_core::vectors::PrivateRow;
 /// let oporp = Projection::new(ProjectionKind::Oporp { repeats: 1 }, Seed([1; 32]), 784, 256).unwrap();
 /// let (row, mut x) = (vec![3; 784], vec![0; 256]);
 /// oporp.apply(PrivateRow::Dense(&row), &mut x);
