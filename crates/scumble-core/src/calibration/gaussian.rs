@@ -17,9 +17,9 @@ use crate::error::ParameterError;
 /// most `delta`.
 ///
 /// ```
-/// let sigma = scumble::calibration::gaussian::sigma_optimal(1.0, 1e-6, 1.0)?;
+/// let sigma = scumble_core::calibration::gaussian::sigma_optimal(1.0, 1e-6, 1.0)?;
 /// assert!((sigma - 4.2247).abs() < 1e-4);
-/// # Ok::<(), scumble::error::ParameterError>(())
+/// # Ok::<(), scumble_core::error::ParameterError>(())
 /// ```
 pub fn sigma_optimal(epsilon: f64, delta: f64, sensitivity: f64) -> Result<f64, ParameterError> {
     check_epsilon(epsilon)?;
