@@ -9,10 +9,12 @@ use scumble::certificate::Certificate;
 use scumble::files::read_release;
 use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
 use scumble::privacy::Unit;
+use scumble::projection::Seed;
 use scumble::release::Releaser;
+use scumble_lab::audit::ways::ways;
 use scumble_lab::audit::{
-    AuditError, Averaging, Counterexample, Finding, Settings, Verdict, audit, averaging, counterexample, default_delta,
-    small_case,
+    AuditError, Averaging, Counterexample, Finding, Settings, Target, Verdict, audit, averaging, counterexample,
+    default_delta, small_case,
 };
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,7 +23,8 @@ use std::path::PathBuf;
 ///
 /// Runs the real code on pairs of made-up neighbours, worst-case and random ones, and counts an event that one of them
 /// makes likelier. A bound above the claim proves it broken (exit status 1); one below proves nothing more. Reads no
-/// private data. Without a mechanism, all are audited in small cases, and two attacks are shown.
+/// private data. Without a mechanism, all are audited in small cases, then every way in (files and arrays), and two attacks are
+/// shown.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  scumble audit\n  scumble audit --mechanism dp-oporp-laplace --epsilon 2 --range 0,1 --dim \
@@ -66,17 +69,24 @@ impl Audit {
             (None, Auto::Is(id)) => vec![Releaser::new(Mechanism::new(self.one(id)?)?, self.mechanism.encoding)?],
             (None, Auto::Auto) => self.every()?,
         };
-        let settings = Settings { confidence: self.confidence, audits: targets.len(), samples: self.samples };
+        let ways = match all {
+            true => ways(self.mechanism.epsilon, Seed([0; 32])).map_err(failed)?,
+            false => Vec::new(),
+        };
+        let audits = targets.len() + ways.len();
+        let settings = Settings { confidence: self.confidence, audits, samples: self.samples };
         let bar = print::progress("auditing");
-        bar.set_length(targets.len() as u64);
-        let audited = |target: &Releaser| {
+        bar.set_length(audits as u64);
+        let audited = |target: &dyn Target| {
             let finding = audit(target, &settings);
             bar.inc(1);
             finding
         };
-        let findings = targets.par_iter().map(audited).collect::<Result<Vec<_>, _>>();
-        bar.finish_and_clear();
+        let findings = targets.par_iter().map(|target| audited(target)).collect::<Result<Vec<_>, _>>();
         let findings = findings.map_err(failed)?;
+        let through = ways.par_iter().map(|way| Ok((way.name(), audited(way)?))).collect::<Result<Vec<_>, _>>();
+        let through = through.map_err(failed)?;
+        bar.finish_and_clear();
         let attacks = match all {
             true => Some(Attacks {
                 counterexample: counterexample().map_err(failed)?,
@@ -84,17 +94,19 @@ impl Audit {
             }),
             false => None,
         };
-        let broken: Vec<&Finding> = findings.iter().filter(|finding| finding.verdict == Verdict::Broken).collect();
+        let every = findings.iter().chain(through.iter().map(|(_, finding)| finding));
+        let broken: Vec<&Finding> = every.filter(|finding| finding.verdict == Verdict::Broken).collect();
         if global.json {
             print::emit_json(&json!({
                 "passed": broken.is_empty(),
                 "confidence": self.confidence,
                 "findings": findings,
+                "ways": through.iter().map(|(name, finding)| json!({ "way": name, "finding": finding })).collect::<Vec<_>>(),
                 "counterexample": attacks.as_ref().map(|attacks| &attacks.counterexample),
                 "averaging": attacks.as_ref().map(|attacks| &attacks.averaging),
             }))?;
         } else {
-            print::emit(&self.text(&findings, attacks.as_ref()))?;
+            print::emit(&self.text(&findings, &through, attacks.as_ref()))?;
         }
         match broken.first() {
             None => Ok(Exit::Done),
@@ -149,7 +161,7 @@ impl Audit {
         Ok(targets)
     }
 
-    fn text(&self, findings: &[Finding], attacks: Option<&Attacks>) -> String {
+    fn text(&self, findings: &[Finding], through: &[(String, Finding)], attacks: Option<&Attacks>) -> String {
         let paint = Paint::stdout();
         let rows: Vec<Vec<String>> = findings.iter().map(cells).collect();
         let head = ["mechanism", "claimed", "delta", "at least", "samples", "verdict"];
@@ -168,6 +180,20 @@ impl Audit {
             lines.join("\n"),
             self.confidence
         );
+        if !through.is_empty() {
+            text.push_str(&format!(
+                "\n{}\n",
+                paint.strong("Through every way in, with what is published beside the rows")
+            ));
+            let row = |(name, finding): &(String, Finding)| {
+                let [_, cells @ ..] = &cells(finding)[..] else { unreachable!("the first cell is the mechanism") };
+                std::iter::once(name.clone()).chain(cells.iter().cloned()).collect()
+            };
+            let rows: Vec<Vec<String>> = through.iter().map(row).collect();
+            let mut lines = print::table(&["way", "claimed", "delta", "at least", "samples", "verdict"], &rows);
+            lines[0] = paint.faint(&lines[0]);
+            text.push_str(&(lines.join("\n") + "\n"));
+        }
         if let Some(Attacks { counterexample, averaging }) = attacks {
             text.push_str(&format!("\n{}\n{}", paint.strong("Individual DP is not DP"), as_text(counterexample)));
             text.push_str(&format!("\n{}\n{}", paint.strong("Averaging fresh releases"), average_text(averaging)));
@@ -179,7 +205,7 @@ impl Audit {
 fn failed(error: AuditError) -> Failure {
     match error {
         AuditError::Parameters(error) => error.into(),
-        AuditError::Release(error) => Failure::error(error.to_string()),
+        other => Failure::error(other.to_string()),
     }
 }
 

@@ -13,13 +13,16 @@ mod attacks;
 mod event;
 mod interval;
 mod neighbours;
+pub mod ways;
 
 pub use attacks::{Averaging, AveragingStep, Counterexample, averaging, counterexample};
 pub use neighbours::Pair;
 
 use event::{Event, Sample};
 use rayon::prelude::*;
+use scumble::entropy::NoEntropy;
 use scumble::error::ParameterError;
+use scumble::files::{JobError, OpenError};
 use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
 use scumble::privacy::{Promise, Unit};
 use scumble::projection::Seed;
@@ -32,8 +35,18 @@ pub trait Target: Sync {
     /// The mechanism that is claimed to run.
     fn claim(&self) -> &Mechanism;
 
-    /// Releases the rows and gives what a reader of the bytes sees: k values, bits or symbols a row.
-    fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, ReleaseError>;
+    /// Numbers per row that a reader sees: k, unless something stands beside them.
+    fn width(&self) -> usize {
+        self.claim().k()
+    }
+
+    /// A row as the way in can hold it.
+    fn seen(&self, row: &[f64]) -> Vec<f64> {
+        row.to_vec()
+    }
+
+    /// Releases the rows and gives what a reader of the bytes sees: values, bits or symbols, `width` per row.
+    fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, AuditError>;
 }
 
 impl Target for Releaser {
@@ -41,7 +54,7 @@ impl Target for Releaser {
         self.mechanism()
     }
 
-    fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, ReleaseError> {
+    fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, AuditError> {
         let (encoder, k) = (self.encoder(), self.mechanism().k());
         let mut bytes = Vec::new();
         Releaser::release(self, rows, 0, |i| (i as u64).to_le_bytes().to_vec(), &mut bytes)?;
@@ -134,6 +147,27 @@ pub enum AuditError {
     /// The release itself.
     #[error(transparent)]
     Release(#[from] ReleaseError),
+    /// The release of a file.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// Reading it back.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The audit's own files.
+    #[error("{0}")]
+    File(String),
+}
+
+impl From<NoEntropy> for AuditError {
+    fn from(error: NoEntropy) -> Self {
+        Self::Release(error.into())
+    }
+}
+
+impl From<std::io::Error> for AuditError {
+    fn from(error: std::io::Error) -> Self {
+        Self::File(error.to_string())
+    }
 }
 
 /// What an audit says of a claim.
@@ -183,7 +217,7 @@ pub fn audit(target: &dyn Target, settings: &Settings) -> Result<Finding, AuditE
     let (epsilon, delta) = claimed(mechanism.promise());
     let n = settings.samples(mechanism, epsilon);
     let (beside, pairs): (Vec<Pair>, Vec<Pair>) =
-        neighbours::pairs(mechanism).into_iter().partition(|pair| pair.with_company);
+        neighbours::pairs(mechanism, |row| target.seen(row)).into_iter().partition(|pair| pair.with_company);
 
     // Screen every pair with a small sample; how the ranking comes out cannot make a bound wrong.
     let deviations = (-2.0 * settings.alpha().ln()).sqrt();
@@ -191,15 +225,15 @@ pub fn audit(target: &dyn Target, settings: &Settings) -> Result<Finding, AuditE
         .par_iter()
         .map(|pair| {
             let samples = draw(target, pair, (n / 16).clamp(1000, 16_000))?;
-            Ok((Event::choose(&samples, &views(mechanism, pair), delta, deviations).1, pair))
+            Ok((Event::choose(&samples, &views(target, pair), delta, deviations).1, pair))
         })
-        .collect::<Result<Vec<(f64, &Pair)>, ReleaseError>>()?;
+        .collect::<Result<Vec<(f64, &Pair)>, AuditError>>()?;
     screened.sort_by(|a, b| b.0.total_cmp(&a.0));
 
     let mut best: Option<Finding> = None;
     // What rows share cannot be seen in one row's law, so the pair beside a known row is always counted.
     for pair in screened.into_iter().map(|(_, pair)| pair).take(FINALISTS).chain(&beside) {
-        let chosen = Event::choose(&draw(target, pair, n)?, &views(mechanism, pair), delta, deviations).0;
+        let chosen = Event::choose(&draw(target, pair, n)?, &views(target, pair), delta, deviations).0;
         let fresh = draw(target, pair, n)?;
         let counts = chosen.count(&fresh);
         let samples = fresh[0].len() as u64;
@@ -258,10 +292,10 @@ const MOST_RELEASES: usize = 4000;
 const MOST_COMPANY: usize = 8;
 
 /// Releases both rows of a pair `n` times.
-fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], ReleaseError> {
+fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], AuditError> {
     let dim = pair.rows[0].len();
-    let one = |row: &[f64]| -> Result<Sample, ReleaseError> {
-        let k = target.claim().k();
+    let one = |row: &[f64]| -> Result<Sample, AuditError> {
+        let k = target.width();
         if !pair.with_company {
             // One row in memory, n rows to the releaser.
             let rows = Rows::strided(Scalars::F64(row), n, dim, 0, 1);
@@ -278,14 +312,14 @@ fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], Relea
             let to_next = own.iter().zip(own.iter().cycle().skip(1)).map(|(a, b)| a - b);
             Ok(own.iter().copied().chain(to_known).chain(to_next).collect::<Vec<f32>>())
         });
-        Ok(Sample { width: 3 * k, values: releases.collect::<Result<Vec<_>, ReleaseError>>()?.concat() })
+        Ok(Sample { width: 3 * k, values: releases.collect::<Result<Vec<_>, AuditError>>()?.concat() })
     };
     Ok([one(&pair.rows[0])?, one(&pair.rows[1])?])
 }
 
 /// The groups of columns that are scored together.
-fn views(mechanism: &Mechanism, pair: &Pair) -> Vec<std::ops::Range<usize>> {
-    let k = mechanism.k();
+fn views(target: &dyn Target, pair: &Pair) -> Vec<std::ops::Range<usize>> {
+    let k = target.width();
     let count = if pair.with_company { 3 } else { 1 };
     (0..count).map(|row| row * k..(row + 1) * k).collect()
 }

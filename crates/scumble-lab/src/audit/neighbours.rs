@@ -50,7 +50,7 @@ const SCANNED: usize = 4096;
 const RANDOM: usize = 6;
 
 /// Every pair that is tried.
-pub(super) fn pairs(mechanism: &Mechanism) -> Vec<Pair> {
+pub(super) fn pairs(mechanism: &Mechanism, seen: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Pair> {
     let maker = Maker::new(mechanism);
     let mut pairs = match mechanism.parameters().unit {
         Unit::Record => maker.records(),
@@ -64,6 +64,10 @@ pub(super) fn pairs(mechanism: &Mechanism) -> Vec<Pair> {
     };
     let company = pairs.first().map(|pair| Pair { name: "beside a known row", with_company: true, ..pair.clone() });
     pairs.extend(company);
+    // What the way in makes of a row is what must be a neighbour.
+    for pair in &mut pairs {
+        pair.rows = [0, 1].map(|side| seen(&pair.rows[side]));
+    }
     let beta = mechanism.promise().guarantee().map_or(mechanism.parameters().beta, |guarantee| guarantee.beta);
     pairs.retain(|pair| are_neighbours(&pair.rows, mechanism.parameters().unit, beta, mechanism.parameters().range));
     pairs

@@ -8,9 +8,11 @@ use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturb
 use scumble::noise::{FlipTable, Laplace, Noise, RoundedGaussian, SecretRng, Staircase};
 use scumble::privacy::Promise;
 use scumble::projection::Seed;
-use scumble::release::{ReleaseError, Releaser};
+use scumble::release::Releaser;
 use scumble::vectors::{PrivateRow, Range, Rows};
-use scumble_lab::audit::{Finding, Settings, Target, Verdict, audit, averaging, counterexample, small_case};
+use scumble_lab::audit::{
+    AuditError, Finding, Settings, Target, Verdict, audit, averaging, counterexample, small_case,
+};
 
 const UNIT: Range = Range { lo: -1.0, hi: 1.0 };
 const SEED: Seed = Seed([5; 32]);
@@ -33,7 +35,7 @@ impl<F: Fn(&Mechanism, &[f64], &mut SecretRng) -> Vec<i64> + Sync> Target for Fa
         &self.claim
     }
 
-    fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, ReleaseError> {
+    fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, AuditError> {
         let mut rng = SecretRng::from_os()?;
         let mut row = vec![0.0; rows.dim()];
         Ok((0..rows.len())
@@ -201,7 +203,7 @@ fn fault_10_noise_from_the_public_seed() {
         fn claim(&self) -> &Mechanism {
             &self.0
         }
-        fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, ReleaseError> {
+        fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, AuditError> {
             let mut rng = SecretRng::for_tests(u64::from(SEED.0[0]));
             let mut row = vec![0.0; rows.dim()];
             Ok((0..rows.len())
@@ -226,7 +228,7 @@ fn fault_11_noise_reused_across_rows() {
         fn claim(&self) -> &Mechanism {
             &self.0
         }
-        fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, ReleaseError> {
+        fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, AuditError> {
             let mut noise = vec![0; self.0.k()];
             self.1.fill(&mut noise, &mut SecretRng::from_os()?);
             let mut row = vec![0.0; rows.dim()];
