@@ -1,12 +1,13 @@
 //! Private rows as Python holds them, read where they lie.
 
 use crate::errors::{OrRaise, raise};
-use arrow::array::RecordBatch;
+use crate::record_batch::from_arrow;
+use arrow_array::RecordBatch;
 use half::f16;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyArray;
-use scumble::files::{Batch, ReadOptions, from_arrow};
+use scumble::files::{Batch, ReadOptions};
 use scumble::vectors::{Rows, Scalars};
 
 /// A contiguous numpy array of one of the types that the library reads.

@@ -12,6 +12,7 @@ mod keys;
 mod ledger;
 mod mechanism;
 mod plan;
+mod record_batch;
 mod release;
 mod releaser;
 

@@ -11,5 +11,7 @@ mod simd;
 mod snapshots;
 mod sticky;
 mod support;
+#[path = "../../../scumble/tests/it/file/tables.rs"]
+mod tables;
 mod trust;
 mod uses;

@@ -1,30 +1,18 @@
 //! Input that cannot be released: exit status 2, one line that names the place, and no output.
 
 use crate::support::*;
-use arrow::array::*;
-use arrow::datatypes::*;
-use parquet::arrow::ArrowWriter;
+use crate::tables::{self, Cells, Nesting, numbers, texts};
 use parquet::file::properties::WriterProperties;
-use std::path::Path;
-use std::sync::Arc;
 
 const GOOD: &str = "--mechanism dp-oporp-laplace --epsilon 1 --range 0,1 -k 2";
 
-/// Rows of lists as Parquet, two rows a row group.
-fn parquet(path: &Path, fields: Vec<(&str, ArrayRef)>) {
-    let schema = Arc::new(Schema::new(
-        fields.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect::<Vec<_>>(),
-    ));
-    let batch = RecordBatch::try_new(schema.clone(), fields.into_iter().map(|(_, array)| array).collect()).unwrap();
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(2)).build();
-    let mut writer = ArrowWriter::try_new(std::fs::File::create(path).unwrap(), schema, Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
+fn lists(rows: &[Option<&[f32]>]) -> Cells {
+    let row = |row: &Option<&[f32]>| row.map(|row| row.iter().map(|x| Some(f64::from(*x))).collect());
+    tables::lists(Nesting::Nullable, "Float32", &rows.iter().map(row).collect::<Vec<_>>())
 }
 
-fn lists(rows: &[Option<&[f32]>]) -> ArrayRef {
-    let rows = rows.iter().map(|row| row.map(|row| row.iter().map(|&x| Some(x)).collect::<Vec<_>>()));
-    Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows))
+fn ids(ids: &[Option<f64>]) -> Cells {
+    numbers("Int64", ids)
 }
 
 #[test]
@@ -108,7 +96,7 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
 
     let four: &[f32] = &[0.1, 0.2, 0.3, 0.4];
     #[allow(clippy::type_complexity)] // a table, read as one
-    let tables: Vec<(&str, Vec<(&str, ArrayRef)>, &str)> = vec![
+    let tables: Vec<(&str, Vec<(&str, Cells)>, &str)> = vec![
         ("null.parquet", vec![("vector", lists(&[Some(four), None, Some(four)]))], "row 1, column vector: null"),
         (
             "dimension.parquet",
@@ -116,15 +104,15 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
             "row 2, column vector: row has 3 attributes, expected 4",
         ),
         ("column.parquet", vec![("embedding", lists(&[Some(four)]))], "no column `vector`; there are: embedding"),
-        ("text.parquet", vec![("vector", Arc::new(StringArray::from(vec!["a", "b"])))], "type"),
+        ("text.parquet", vec![("vector", texts(&["a", "b"]))], "type"),
         (
             "ids.parquet",
-            vec![("id", Arc::new(Int64Array::from(vec![5, 6, 5]))), ("vector", lists(&[Some(four); 3]))],
+            vec![("id", ids(&[Some(5.0), Some(6.0), Some(5.0)])), ("vector", lists(&[Some(four); 3]))],
             "row 2, column id: id is the same as that of row 0",
         ),
         (
             "nullid.parquet",
-            vec![("id", Arc::new(Int64Array::from(vec![Some(5), None]))), ("vector", lists(&[Some(four); 2]))],
+            vec![("id", ids(&[Some(5.0), None])), ("vector", lists(&[Some(four); 2]))],
             "row 1, column id: null",
         ),
         ("rows0.parquet", vec![("vector", lists(&[]))], "no rows"),
@@ -132,7 +120,7 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
     ];
     count += tables.len();
     for (name, fields, says) in tables {
-        parquet(&folder.path(name), fields);
+        tables::write_parquet(&folder.path(name), &fields, 2, WriterProperties::builder().build());
         let line = folder.fails(&format!("release {name} --out out.parquet {GOOD}"), 2);
         assert!(line.contains(says), "{name}: {line}");
         std::fs::remove_file(folder.path(name)).unwrap();

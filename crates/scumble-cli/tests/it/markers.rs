@@ -2,10 +2,9 @@
 //! and everything that the runs wrote is searched for them.
 
 use crate::support::*;
-use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field};
+use crate::tables::{Nesting, lists, texts, whole, write_parquet};
+use parquet::file::properties::WriterProperties;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// A value inside the range, one outside (it is clipped), one that breaks its line.
 const INSIDE: f64 = 0.731_852_946_3;
@@ -71,19 +70,12 @@ fn plant(folder: &Folder) {
     let wide: Vec<u8> = rows.concat().iter().flat_map(|x| x.to_le_bytes()).collect();
     folder.file("wide.npy", npy("<f8", &format!("({ROWS}, 4)"), &wide));
     folder.file("short.npy", npy("<f4", &format!("({}, 4)", 10 * ROWS), &f32_bytes(&flat)));
-    let list = Field::new_list_field(DataType::Float32, false);
-    let vectors = FixedSizeListArray::new(Arc::new(list), 4, Arc::new(Float32Array::from(flat)), None);
-    let text = |word: &str| Arc::new(StringArray::from(vec![word; ROWS])) as ArrayRef;
-    let batch = RecordBatch::try_from_iter([
-        ("vector", Arc::new(vectors) as ArrayRef),
-        ("user", text(NAME)),
-        ("label", text(LABEL)),
-    ]);
-    let batch = batch.unwrap();
-    let file = std::fs::File::create(folder.path("ok.parquet")).unwrap();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
+    let columns = [
+        ("vector", lists(Nesting::Required, "Float32", &whole(ROWS, 4, |i, j| rows[i][j]))),
+        ("user", texts(&[NAME; ROWS])),
+        ("label", texts(&[LABEL; ROWS])),
+    ];
+    write_parquet(&folder.path("ok.parquet"), &columns, ROWS, WriterProperties::builder().build());
     let whole = std::fs::read(folder.path("ok.parquet")).unwrap();
     folder.file("cut.parquet", &whole[..whole.len() / 2]);
 }

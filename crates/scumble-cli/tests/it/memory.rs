@@ -1,12 +1,9 @@
 //! Releasing a file takes a bounded amount of memory, however large the file is.
 
 use crate::support::*;
-use arrow::array::{FixedSizeListArray, Float32Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::file::properties::WriterProperties;
+use crate::tables::write_large;
+use parquet::basic::Compression;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// 400 MiB of input, more than the memory that is allowed. (The 4 GiB file of 1,000,000 rows takes the same memory and
@@ -48,23 +45,8 @@ fn large_npy_files_take_little_memory() {
 #[test]
 fn large_parquet_files_take_little_memory() {
     let folder = Folder::new();
-    let item = Arc::new(Field::new_list_field(DataType::Float32, false));
-    let schema =
-        Arc::new(Schema::new(vec![Field::new("vector", DataType::FixedSizeList(item.clone(), DIM as i32), false)]));
     // Two row groups of 200 MiB: the reader must not hold one whole. No dictionary, so pages are as large as they look.
-    let properties = WriterProperties::builder()
-        .set_dictionary_enabled(false)
-        .set_compression(parquet::basic::Compression::SNAPPY)
-        .set_max_row_group_row_count(Some(ROWS / 2))
-        .build();
-    let file = std::fs::File::create(folder.path("x.parquet")).unwrap();
-    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).unwrap();
-    for _ in 0..ROWS / 1000 {
-        let values = Float32Array::from(vec![0.25f32; 1000 * DIM]);
-        let lists = FixedSizeListArray::new(item.clone(), DIM as i32, Arc::new(values), None);
-        writer.write(&RecordBatch::try_new(schema.clone(), vec![Arc::new(lists)]).unwrap()).unwrap();
-    }
-    writer.close().unwrap();
+    write_large(&folder.path("x.parquet"), [ROWS, DIM, ROWS / 2], Compression::SNAPPY, |_, _| 0.25);
     let words = "release x.parquet --out o.parquet --mechanism dp-oporp-staircase --epsilon 5 --range 0,1 -k 256";
     let peak = peak(&folder, &format!("{words} --encoding b4"));
     assert!(peak > 4096 && peak < LIMIT_KIB, "{peak} KiB");

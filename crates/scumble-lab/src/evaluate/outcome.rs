@@ -1,11 +1,9 @@
 //! What a sweep found: one row a measurement, summaries with confidence intervals, CSV and Parquet.
 
-use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
-use arrow::record_batch::RecordBatch;
-use parquet::arrow::ArrowWriter;
+use scumble::columns::Column;
+use scumble::files::write_table;
 use scumble::release::Encoding;
 use std::io::{self, Write};
-use std::sync::Arc;
 
 /// One measurement.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,36 +125,26 @@ impl Outcomes {
     }
 
     /// Writes a Parquet file.
-    pub fn write_parquet(&self, out: impl Write + Send) -> io::Result<()> {
-        let rows = &self.0;
-        let text = |field: &dyn Fn(&Outcome) -> String| -> ArrayRef {
-            Arc::new(rows.iter().map(|o| Some(field(o))).collect::<StringArray>())
-        };
-        let count = |field: &dyn Fn(&Outcome) -> usize| -> ArrayRef {
-            Arc::new(rows.iter().map(|o| field(o) as u64).collect::<UInt64Array>())
-        };
-        let real = |field: &dyn Fn(&Outcome) -> f64| -> ArrayRef {
-            Arc::new(rows.iter().map(field).collect::<Float64Array>())
-        };
+    pub fn write_parquet(&self, out: impl Write) -> io::Result<()> {
+        let text = |field: fn(&Outcome) -> String| Column::Text(self.0.iter().map(field).collect());
+        let count = |field: fn(&Outcome) -> usize| Column::Int(self.0.iter().map(|o| field(o) as i64).collect());
+        let real = |field: fn(&Outcome) -> f64| Column::Float(self.0.iter().map(field).collect());
         let columns = [
-            text(&|o| o.task.clone()),
-            text(&|o| o.design.clone()),
-            text(&|o| o.mechanism.clone()),
-            count(&|o| o.k),
-            count(&|o| o.repeats),
-            text(&|o| o.encoding.to_string()),
-            count(&|o| o.bits_per_row),
-            real(&|o| o.epsilon),
-            real(&|o| o.delta),
-            count(&|o| o.repetition),
-            text(&|o| o.metric.clone()),
-            real(&|o| o.value),
+            text(|o| o.task.clone()),
+            text(|o| o.design.clone()),
+            text(|o| o.mechanism.clone()),
+            count(|o| o.k),
+            count(|o| o.repeats),
+            text(|o| o.encoding.to_string()),
+            count(|o| o.bits_per_row),
+            real(|o| o.epsilon),
+            real(|o| o.delta),
+            count(|o| o.repetition),
+            text(|o| o.metric.clone()),
+            real(|o| o.value),
         ];
-        let batch = RecordBatch::try_from_iter(COLUMNS.into_iter().zip(columns)).map_err(io::Error::other)?;
-        let mut writer = ArrowWriter::try_new(out, batch.schema(), None)?;
-        writer.write(&batch)?;
-        writer.close()?;
-        Ok(())
+        let columns: Vec<_> = COLUMNS.into_iter().zip(&columns).collect();
+        write_table(out, &columns, &[])?.flush()
     }
 }
 

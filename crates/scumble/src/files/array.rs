@@ -4,12 +4,11 @@
 //! read in blocks of columns' pieces. Anything inside gzip is a stream.
 
 use super::Source;
-use super::batch::{Batch, Layout, Values};
+use super::batch::{Batch, Layout, Shared, Values};
 use super::error::{ReadError, ReadErrorKind};
 use super::input::{self, Pool, Stream};
 use crate::columns::Column;
-use arrow::buffer::{Buffer, ScalarBuffer};
-use arrow::datatypes::ArrowNativeType;
+use bytemuck::Pod;
 use half::f16;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -50,21 +49,21 @@ impl Element {
 
     /// Bytes to scalars, in place where alignment and byte order allow. Unsigned integers take the next wider signed
     /// type; `u64` above `i64::MAX` saturates, far outside every grid.
-    pub(super) fn decode(self, bytes: Buffer, big_endian: bool) -> Values {
+    pub(super) fn decode(self, bytes: Shared<u8>, big_endian: bool) -> Values {
         let swap = big_endian != cfg!(target_endian = "big");
         match self {
-            Self::Bool => Values::U8(bytes.iter().map(|byte| u8::from(*byte != 0)).collect()),
-            Self::U8 => Values::U8(bytes.into()),
-            Self::I8 => Values::I8(bytes.into()),
+            Self::Bool => Values::U8(bytes.iter().map(|byte| u8::from(*byte != 0)).collect::<Vec<_>>().into()),
+            Self::U8 => Values::U8(bytes),
+            Self::I8 => Values::I8(Shared::cast(bytes)),
             Self::I16 => Values::I16(numbers(bytes, swap, i16::from_ne_bytes)),
             Self::I32 => Values::I32(numbers(bytes, swap, i32::from_ne_bytes)),
             Self::I64 => Values::I64(numbers(bytes, swap, i64::from_ne_bytes)),
             Self::F16 => Values::F16(numbers(bytes, swap, f16::from_ne_bytes)),
             Self::F32 => Values::F32(numbers(bytes, swap, f32::from_ne_bytes)),
             Self::F64 => Values::F64(numbers(bytes, swap, f64::from_ne_bytes)),
-            Self::U16 => Values::I32(numbers(bytes, swap, u16::from_ne_bytes).iter().map(|x| i32::from(*x)).collect()),
-            Self::U32 => Values::I64(numbers(bytes, swap, u32::from_ne_bytes).iter().map(|x| i64::from(*x)).collect()),
-            Self::U64 => Values::I64(numbers(bytes, swap, u64::from_ne_bytes).iter().map(|x| saturate(*x)).collect()),
+            Self::U16 => Values::I32(widened(&numbers(bytes, swap, u16::from_ne_bytes), i32::from)),
+            Self::U32 => Values::I64(widened(&numbers(bytes, swap, u32::from_ne_bytes), i64::from)),
+            Self::U64 => Values::I64(widened(&numbers(bytes, swap, u64::from_ne_bytes), saturate)),
         }
     }
 }
@@ -73,9 +72,13 @@ pub(super) fn saturate(x: u64) -> i64 {
     i64::try_from(x).unwrap_or(i64::MAX)
 }
 
-fn numbers<T: ArrowNativeType, const N: usize>(bytes: Buffer, swap: bool, from: fn([u8; N]) -> T) -> ScalarBuffer<T> {
+fn widened<T: Copy, W: Send + Sync + 'static>(values: &[T], widen: fn(T) -> W) -> Shared<W> {
+    values.iter().map(|x| widen(*x)).collect::<Vec<_>>().into()
+}
+
+fn numbers<T: Pod + Send + Sync, const N: usize>(bytes: Shared<u8>, swap: bool, from: fn([u8; N]) -> T) -> Shared<T> {
     if !swap && bytes.as_ptr().align_offset(align_of::<T>()) == 0 {
-        return bytes.into();
+        return Shared::cast(bytes);
     }
     let number = |chunk: &[u8]| {
         let mut number: [u8; N] = chunk.try_into().expect("chunks of N");
@@ -84,7 +87,7 @@ fn numbers<T: ArrowNativeType, const N: usize>(bytes: Buffer, swap: bool, from: 
         }
         from(number)
     };
-    bytes.chunks_exact(N).map(number).collect()
+    bytes.chunks_exact(N).map(number).collect::<Vec<_>>().into()
 }
 
 /// An array whose header has been read: `body` begins with its first element.
@@ -210,7 +213,7 @@ impl Array {
                     return fault(ReadErrorKind::FortranGzip { bytes, limit: FORTRAN_GZIP_LIMIT });
                 }
                 let all = Body::Gzip(stream).read_whole(&self.path, bytes)?;
-                let values = self.element.decode(Buffer::from_vec(all), self.big_endian);
+                let values = self.element.decode(Shared::from(all), self.big_endian);
                 State::Whole(Block { values, first: 0, rows: rows as usize })
             }
             Body::Gzip(stream) => State::Stream(stream),
@@ -225,7 +228,7 @@ impl Array {
             return Err(ReadError::new(&self.path, ReadErrorKind::NotAColumn(self.shape.len())));
         }
         let bytes = total_bytes(&self.path, &self.shape, self.element.size())?;
-        let all = Buffer::from_vec(self.body.read_whole(&self.path, bytes)?);
+        let all = Shared::from(self.body.read_whole(&self.path, bytes)?);
         let column = match self.element.decode(all, self.big_endian) {
             Values::F16(v) => Column::Float(v.iter().map(|x| x.to_f64()).collect()),
             Values::F32(v) => Column::Float(v.iter().map(|x| f64::from(*x)).collect()),
@@ -293,7 +296,7 @@ impl Shape {
         self.dim * self.element.size()
     }
 
-    fn decode(&self, bytes: Buffer) -> Values {
+    fn decode(&self, bytes: Shared<u8>) -> Values {
         self.element.decode(bytes, self.big_endian)
     }
 
@@ -307,7 +310,7 @@ impl Shape {
             file.seek(SeekFrom::Start(at))?;
             file.read_exact(piece)?;
         }
-        Ok(Block { values: self.decode(Buffer::from_vec(bytes)), first, rows })
+        Ok(Block { values: self.decode(Shared::from(bytes)), first, rows })
     }
 }
 
@@ -354,7 +357,7 @@ impl Source for ArraySource {
                 if len as u64 == left {
                     check_end(path, stream)?;
                 }
-                Batch::dense(first, shape.dim, shape.decode(Buffer::from_vec(bytes)))
+                Batch::dense(first, shape.dim, shape.decode(Shared::from(bytes)))
             }
             State::Whole(block) => block.batch(first, max_rows, shape.dim),
             State::Columns { file, offset, block } => {

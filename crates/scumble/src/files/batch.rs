@@ -1,19 +1,90 @@
 //! A block of private rows as it came from a file: decoded in place, or parsed.
 
+use super::error::ReadError;
 use crate::columns::Column;
-use arrow::buffer::ScalarBuffer;
+use bytemuck::Pod;
 use half::f16;
 use scumble_core::vectors::{Rows, Scalars};
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Scalars that are owned, in a reader's buffer, or in the memory of another library: shared, never copied.
+pub struct Shared<T> {
+    owner: Arc<dyn AsRef<[T]> + Send + Sync>,
+    start: usize,
+    len: usize,
+}
+
+impl<T> Shared<T> {
+    /// Shares all scalars of their owner.
+    pub fn new(owner: impl AsRef<[T]> + Send + Sync + 'static) -> Self {
+        let len = owner.as_ref().len();
+        Self { owner: Arc::new(owner), start: 0, len }
+    }
+
+    /// `len` scalars from `start` on.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn slice(&self, start: usize, len: usize) -> Self {
+        assert!(start <= self.len && len <= self.len - start, "a slice is inside its whole");
+        Self { owner: self.owner.clone(), start: self.start + start, len }
+    }
+}
+
+impl<T: Pod> Shared<T> {
+    /// Bytes as scalars of the machine's byte order.
+    ///
+    /// # Panics
+    /// If they are not aligned, or not a whole number of scalars.
+    pub(super) fn cast(bytes: Shared<u8>) -> Self {
+        struct Cast(Shared<u8>);
+        impl<T: Pod> AsRef<[T]> for Cast {
+            fn as_ref(&self) -> &[T] {
+                bytemuck::cast_slice(&self.0)
+            }
+        }
+        Self::new(Cast(bytes))
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self { owner: self.owner.clone(), start: self.start, len: self.len }
+    }
+}
+
+impl<T> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shared({} scalars)", self.len)
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &(*self.owner).as_ref()[self.start..self.start + self.len]
+    }
+}
+
+impl<T: Send + Sync + 'static> From<Vec<T>> for Shared<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self::new(values)
+    }
+}
 
 macro_rules! values {
     ($($kind:ident($type:ty)),*) => {
-        /// Scalars that are owned, shared with Arrow, or in a reader's buffer: one type for all three.
-        #[derive(Clone)]
-        pub(super) enum Values { $($kind(ScalarBuffer<$type>)),* }
+        /// Scalars of any type.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs)]
+        pub enum Values { $($kind(Shared<$type>)),* }
 
         impl Values {
-            pub(super) fn view(&self) -> Scalars<'_> {
+            /// The scalars where they lie.
+            pub fn view(&self) -> Scalars<'_> {
                 match self { $(Self::$kind(v) => Scalars::$kind(v)),* }
             }
 
@@ -30,6 +101,7 @@ macro_rules! values {
                         let mut all: Vec<$type> = Vec::with_capacity(total);
                         for batch in batches {
                             let Self::$kind(v) = &batch.values else { unreachable!("one file, one type") };
+                            let v: &[$type] = v;
                             match batch.layout {
                                 Layout::Dense { row_stride, column_stride: 1 } if row_stride == batch.dim => {
                                     all.extend_from_slice(&v[..batch.len * batch.dim]);
@@ -75,11 +147,20 @@ impl fmt::Debug for Batch {
 }
 
 impl Batch {
-    /// Rows in C order without ids and labels.
-    pub(super) fn dense(first_row: u64, dim: usize, values: Values) -> Self {
+    /// Rows in C order without ids and labels; the first of them has the number `first_row`.
+    ///
+    /// # Panics
+    /// If `dim` is 0.
+    pub fn dense(first_row: u64, dim: usize, values: Values) -> Self {
         let len = values.view().len() / dim;
         let layout = Layout::Dense { row_stride: dim, column_stride: 1 };
         Self { first_row, len, dim, values, layout, ids: None, labels: None }
+    }
+
+    /// The same rows with these ids and labels.
+    #[must_use]
+    pub fn with(self, ids: Option<Column>, labels: Option<Column>) -> Self {
+        Self { ids, labels, ..self }
     }
 
     /// The rows.
@@ -135,5 +216,56 @@ impl Batch {
             }
         }
         Some(Self { first_row, len, dim, values, layout, ids, labels })
+    }
+}
+
+/// Rows of an input that nobody has decoded yet. What must be read in the order of the file is here; the rest is read by
+/// whoever decodes the piece, on any thread.
+pub struct Piece {
+    first_row: u64,
+    len: usize,
+    ids: Option<Column>,
+    labels: Option<Column>,
+    read: Box<dyn FnOnce() -> Result<Batch, ReadError> + Send>,
+}
+
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Piece({} rows)", self.len)
+    }
+}
+
+impl Piece {
+    /// `read` gives the rows without ids and labels.
+    pub(super) fn new(
+        first_row: u64,
+        len: usize,
+        ids: Option<Column>,
+        labels: Option<Column>,
+        read: impl FnOnce() -> Result<Batch, ReadError> + Send + 'static,
+    ) -> Self {
+        Self { first_row, len, ids, labels, read: Box::new(read) }
+    }
+
+    /// Number of the first row, counted from 0 over the whole input.
+    pub fn first_row(&self) -> u64 {
+        self.first_row
+    }
+
+    /// The ids, if the input has them.
+    pub fn ids(&self) -> Option<&Column> {
+        self.ids.as_ref()
+    }
+
+    /// The rows.
+    pub fn decode(self) -> Result<Batch, ReadError> {
+        Ok((self.read)()?.with(self.ids, self.labels))
+    }
+}
+
+impl From<Batch> for Piece {
+    fn from(mut batch: Batch) -> Self {
+        let (ids, labels) = (batch.ids.take(), batch.labels.take());
+        Self::new(batch.first_row, batch.len, ids, labels, move || Ok(batch))
     }
 }

@@ -8,8 +8,8 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::path::Path;
 
-/// The place of a column by name. One that was not asked for may be missing.
-pub(super) fn find_column(
+/// The place of a column by name. One that was not asked for may be missing. `path` is named in errors.
+pub fn find_column(
     path: &Path,
     names: &[String],
     asked: Option<&str>,

@@ -21,11 +21,14 @@ pub struct ReadError {
 }
 
 impl ReadError {
-    pub(super) fn new(path: &Path, kind: ReadErrorKind) -> Self {
+    /// A fault of a file as a whole.
+    pub fn new(path: &Path, kind: ReadErrorKind) -> Self {
         Self { path: path.into(), row: None, line: None, column: None, kind }
     }
 
-    pub(super) fn at_row(mut self, row: u64) -> Self {
+    /// Names the row.
+    #[must_use]
+    pub fn at_row(mut self, row: u64) -> Self {
         self.row = Some(row);
         self
     }
@@ -35,7 +38,9 @@ impl ReadError {
         self
     }
 
-    pub(super) fn at_column(mut self, column: impl fmt::Display) -> Self {
+    /// Names the column.
+    #[must_use]
+    pub fn at_column(mut self, column: impl fmt::Display) -> Self {
         self.column = Some(one_line(&column.to_string()).into());
         self
     }
@@ -151,6 +156,10 @@ pub enum ReadErrorKind {
     NoParquetFiles,
     #[error("folder inside a folder of Parquet files; move its files up, or release it on its own")]
     Subfolder,
+    #[error(
+        "compressed page of {bytes} bytes, more than the {limit} held in memory; write the file with smaller pages"
+    )]
+    PageTooLarge { bytes: u64, limit: u64 },
     #[error("damaged: {0}")]
     Corrupt(String),
     #[error("changed while it was read; try again when nothing writes to it")]

@@ -1,12 +1,12 @@
 //! Opening a file, plain or through gzip, and reading it into buffers that are used again.
 
+use super::batch::Shared;
 use super::error::{ReadError, ReadErrorKind};
-use arrow::buffer::Buffer;
-use bytes::Bytes;
 use flate2::bufread::GzDecoder;
 use scumble_core::simd::Aligned;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -45,15 +45,40 @@ pub(super) fn open_stream(path: &Path) -> Result<Stream, ReadError> {
     Ok(if is_gz(path) { Box::new(Gzip::new(file)) } else { Box::new(file) })
 }
 
-/// Buffers that batches are read into, used again when their batch is done: fresh pages cost more than the reading
+/// Reads exactly `out`, from a place of its own: many can read one file at once.
+pub(super) fn read_at(file: &File, at: u64, out: &mut [u8]) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, out, at);
+    #[cfg(windows)]
+    {
+        let mut done = 0;
+        while done < out.len() {
+            match std::os::windows::fs::FileExt::seek_read(file, &mut out[done..], at + done as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => done += read,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Buffers that files are read into, used again when what is in them is done with: fresh pages cost more than the reading
 /// itself, and a buffer that was just filled is still in the cache when its rows are taken.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Pool(Arc<Mutex<Vec<Aligned<u8>>>>);
 
-/// A buffer on loan.
-struct Lent {
+/// A buffer on loan. Dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct Lent {
     bytes: Aligned<u8>,
     home: Pool,
+}
+
+impl Lent {
+    /// The bytes for all who need them; the buffer goes back when the last is done.
+    pub(super) fn share(self) -> Shared<u8> {
+        Shared::new(self)
+    }
 }
 
 impl AsRef<[u8]> for Lent {
@@ -62,22 +87,50 @@ impl AsRef<[u8]> for Lent {
     }
 }
 
+impl Deref for Lent {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
 impl Drop for Lent {
     fn drop(&mut self) {
-        if let Ok(mut free) = self.home.0.lock() {
+        // One page or batch per thread and a few more are in use at a time: what is far above that was an exception.
+        if let Ok(mut free) = self.home.0.lock()
+            && free.len() < MOST_FREE
+            && self.bytes.len() <= LARGEST_FREE
+        {
             free.push(std::mem::take(&mut self.bytes));
         }
     }
 }
 
+/// Most buffers that wait to be used again, and the most bytes of each.
+const MOST_FREE: usize = 64;
+const LARGEST_FREE: usize = 16 << 20;
+
 impl Pool {
-    /// The next `len` bytes of a stream. Dropping the last clone gives the buffer back.
-    pub(super) fn read(&self, mut stream: impl Read, len: usize) -> io::Result<Buffer> {
+    /// A buffer of `len` bytes; what they are is not said.
+    pub(super) fn lend(&self, len: usize) -> Lent {
         let free = self.0.lock().ok().and_then(|mut free| free.pop());
         let mut lent = Lent { bytes: free.unwrap_or_default(), home: self.clone() };
         lent.bytes.resize(len);
-        stream.read_exact(&mut lent.bytes)?;
-        Ok(Bytes::from_owner(lent).into())
+        lent
+    }
+
+    /// The next `len` bytes of a stream.
+    pub(super) fn read(&self, mut stream: impl Read, len: usize) -> io::Result<Shared<u8>> {
+        let mut lent = self.lend(len);
+        stream.read_exact(&mut lent)?;
+        Ok(lent.share())
     }
 }
 

@@ -22,21 +22,20 @@ mod libsvm;
 pub(crate) mod npy;
 mod parquet;
 mod reconcile;
-mod record_batch;
 mod release;
 mod released;
 mod seal;
 mod writer;
 
-pub use batch::Batch;
-pub use columns::IdCheck;
+pub use batch::{Batch, Piece, Shared, Values};
+pub use columns::{IdCheck, find_column};
 pub use error::{ReadError, ReadErrorKind, WriteError};
+pub use parquet::write_table;
 pub use reconcile::{Reconciled, Trace, reconcile};
-pub use record_batch::from_arrow;
 pub use release::{AccountOf, Job, JobError, Progress, release};
 pub use released::{OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
 pub use seal::{SEAL_KEY, Seal, check_seal};
-pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, sketch_array};
+pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock};
 
 use crate::columns::Column;
 use std::path::Path;
@@ -136,6 +135,11 @@ pub trait Source: Send {
     /// The next rows, at least one and at most `max_rows`, fewer where these would take more than about 8 MiB; none
     /// at the end. An input without rows is an error, here or in [`open`].
     fn next_batch(&mut self, max_rows: usize) -> Result<Option<Batch>, ReadError>;
+
+    /// As [`next_batch`](Self::next_batch), with the decoding left to whoever takes the rows.
+    fn next_piece(&mut self, max_rows: usize) -> Result<Option<Piece>, ReadError> {
+        Ok(self.next_batch(max_rows)?.map(Piece::from))
+    }
 }
 
 /// Opens an input.

@@ -9,7 +9,7 @@ use super::atomic::folder;
 use super::columns::IdCheck;
 use super::error::{ReadError, WriteError};
 use super::writer::{ReleaseWriter, ReleasedBlock};
-use super::{Batch, ReadOptions, Source, open};
+use super::{Batch, Piece, ReadOptions, Source, open};
 use crate::certificate::{Certificate, SigningKey};
 use crate::columns::Column;
 use crate::ledger::{Budget, Charge, Ledger, LedgerError};
@@ -199,28 +199,28 @@ struct Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// The next batch, until the input ends or fails.
-    fn next(&mut self) -> Option<Result<Batch, JobError>> {
+    /// The next rows, until the input ends or fails.
+    fn next(&mut self) -> Option<Result<Piece, JobError>> {
         if self.ended {
             return None;
         }
-        let batch = self.read().transpose();
-        self.ended = !matches!(batch, Some(Ok(_)));
-        batch
+        let piece = self.read().transpose();
+        self.ended = !matches!(piece, Some(Ok(_)));
+        piece
     }
 
-    fn read(&mut self) -> Result<Option<Batch>, JobError> {
-        let batch = self.source.next_batch(self.rows)?;
-        if let Some((batch, ids)) = batch.as_ref().and_then(|batch| Some((batch, batch.ids()?))) {
-            self.check.add(self.input, ids, batch.first_row())?;
+    fn read(&mut self) -> Result<Option<Piece>, JobError> {
+        let piece = self.source.next_piece(self.rows)?;
+        if let Some((piece, ids)) = piece.as_ref().and_then(|piece| Some((piece, piece.ids()?))) {
+            self.check.add(self.input, ids, piece.first_row())?;
         }
-        Ok(batch)
+        Ok(piece)
     }
 }
 
 /// Gives the writer back unfinished: on a failure it is dropped, and with it everything that was written.
 ///
-/// Each worker reads a batch and releases it itself, while it is in its core's cache.
+/// Each worker decodes the rows that it has taken and releases them itself, while they are in its core's cache.
 fn stream(
     job: &Job<'_>,
     source: Box<dyn Source>,
@@ -237,17 +237,17 @@ fn stream(
         let mut worker = releaser.worker();
         loop {
             let (done, turn) = sync_channel(1);
-            let batch = {
+            let piece = {
                 let Ok(mut feed) = feed.lock() else { break }; // another worker has panicked
-                let Some(batch) = feed.next() else { break };
+                let Some(piece) = feed.next() else { break };
                 if turns.send(turn).is_err() {
                     break; // writing has failed and says why
                 }
-                batch
+                piece
             };
-            let block = batch.and_then(|batch| {
+            let block = piece.and_then(|piece| {
                 let worker = worker.as_mut().map_err(|error| *error)?;
-                transform(job, batch, releaser, worker, paid)
+                transform(job, piece.decode()?, releaser, worker, paid)
             });
             let _ = done.send(block); // nobody waits after an earlier failure
         }

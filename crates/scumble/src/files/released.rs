@@ -2,14 +2,13 @@
 
 use super::array::{Body, Element};
 use super::error::{ReadError, ReadErrorKind};
-use super::parquet::{self, Decoded, Opened};
+use super::parquet::{self, Opened, SketchBlock, Sketches};
 use super::writer::{CERTIFICATE_KEY, sidecar};
 use super::{Format, npy};
 use crate::certificate::{Content, ContentHasher, ContentHashes};
 use crate::columns::{Column, Kind};
 use crate::release::Release;
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float32Type, Int8Type, Int16Type, UInt8Type};
+use rayon::prelude::*;
 use scumble_core::error::ParameterError;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -195,25 +194,17 @@ fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
         if let Some(inside) = opened.metadata(CERTIFICATE_KEY).filter(|_| !path.is_dir() || certificate.is_none()) {
             certificate = Some(inside);
         }
-        let sketch = opened.find(Some("sketch"), "")?.expect("asked for");
-        let id = opened.find(None, "id")?;
-        let label = opened.find(None, "label")?;
-        let id = id.map(|root| Ok((root, parquet::kind(&opened, root, true)?))).transpose()?;
-        let label = label.map(|root| Ok((root, parquet::kind(&opened, root, false)?))).transpose()?;
-        let kinds = [id, label].map(|column| column.map(|(_, kind)| kind));
+        let id = opened.find(None, "id")?.map(|column| opened.carried(column, true)).transpose()?;
+        let label = opened.find(None, "label")?.map(|column| opened.carried(column, false)).transpose()?;
+        let kinds = [&id, &label].map(|column| column.as_ref().map(|column| column.kind));
         if number > 0 && rows.kinds() != kinds {
             let first = files[0].file_name().unwrap_or_default().to_string_lossy();
             return Err(ReadError::new(file, ReadErrorKind::SchemaDiffers(super::error::one_line(&first))));
         }
-        [rows.ids, rows.labels] = match number {
-            0 => kinds.map(|kind| kind.map(Column::new)),
-            _ => [rows.ids, rows.labels],
-        };
-        let roots: Vec<_> =
-            [Some(sketch), id.map(|(root, _)| root), label.map(|(root, _)| root)].into_iter().flatten().collect();
-        for batch in opened.read(&roots, parquet::MOST_ROWS, rows.len)? {
-            rows.add(file, &batch?)?;
+        if number == 0 {
+            [rows.ids, rows.labels] = kinds.map(|kind| kind.map(Column::new));
         }
+        rows.add_file(file, Sketches::new(opened, id, label, rows.len)?)?;
     }
     let certificate = certificate.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoCertificate))?;
     let width = rows.width.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))?;
@@ -235,75 +226,39 @@ impl Rows {
         [&self.ids, &self.labels].map(|column| column.as_ref().map(Column::kind))
     }
 
-    fn add(&mut self, path: &Path, batch: &RecordBatch) -> Result<(), ReadError> {
-        let rows = Decoded { path, first_row: self.len, batch };
-        self.add_sketches(&rows)?;
-        for (name, column) in [("id", &mut self.ids), ("label", &mut self.labels)] {
-            if let Some(column) = column {
-                let more = rows.carried(name, column.kind())?;
-                assert!(column.append(more), "kinds were compared");
+    /// Adds all rows of a file, a few pieces at a time on all cores.
+    fn add_file(&mut self, path: &Path, mut sketches: Sketches) -> Result<(), ReadError> {
+        loop {
+            let mut pieces = Vec::new();
+            while pieces.len() < 2 * rayon::current_num_threads()
+                && let Some(piece) = sketches.next()?
+            {
+                pieces.push(piece);
             }
-        }
-        self.len += batch.num_rows() as u64;
-        Ok(())
-    }
-
-    fn add_sketches(&mut self, rows: &Decoded<'_>) -> Result<(), ReadError> {
-        let column = rows.column("sketch")?;
-        match column.data_type() {
-            DataType::FixedSizeBinary(_) => {
-                column.as_fixed_size_binary().iter().enumerate().try_for_each(|(i, x)| self.add_bytes(rows, i, x))
+            if pieces.is_empty() {
+                return Ok(());
             }
-            DataType::Binary => {
-                column.as_binary::<i32>().iter().enumerate().try_for_each(|(i, x)| self.add_bytes(rows, i, x))
+            for block in pieces.into_par_iter().map(|piece| piece.decode()).collect::<Vec<_>>() {
+                self.add(path, block?)?;
             }
-            DataType::LargeBinary => {
-                column.as_binary::<i64>().iter().enumerate().try_for_each(|(i, x)| self.add_bytes(rows, i, x))
-            }
-            _ => self.add_numbers(rows),
         }
     }
 
-    fn add_bytes(&mut self, rows: &Decoded<'_>, row: usize, sketch: Option<&[u8]>) -> Result<(), ReadError> {
-        let sketch = sketch.expect("no nulls");
-        let width = *self.width.get_or_insert(sketch.len());
-        if sketch.len() != width || width == 0 {
-            let kind = ReadErrorKind::Dimension { found: sketch.len() as u64, expected: width as u64 };
-            return Err(rows.fault(row, "sketch", kind));
+    fn add(&mut self, path: &Path, block: SketchBlock) -> Result<(), ReadError> {
+        let SketchBlock { rows, bytes, ids, labels } = block;
+        let found = bytes.len() / rows;
+        let width = *self.width.get_or_insert(found);
+        if width != found {
+            let kind = ReadErrorKind::Dimension { found: found as u64, expected: width as u64 };
+            return Err(ReadError::new(path, kind).at_row(self.len).at_column("sketch"));
         }
-        self.bytes.extend_from_slice(sketch);
-        Ok(())
-    }
-
-    fn add_numbers(&mut self, rows: &Decoded<'_>) -> Result<(), ReadError> {
-        if rows.batch.num_rows() == 0 {
-            return Ok(());
+        self.bytes.extend(bytes);
+        for (all, more) in [(&mut self.ids, ids), (&mut self.labels, labels)] {
+            if let (Some(all), Some(more)) = (all, more) {
+                assert!(all.append(more), "kinds were compared");
+            }
         }
-        let (numbers, k) = rows.elements("sketch", None)?;
-        let size = match numbers.data_type() {
-            DataType::Float32 => 4,
-            DataType::Int16 => 2,
-            DataType::Int8 | DataType::UInt8 => 1,
-            other => return Err(rows.fault(0, "sketch", ReadErrorKind::ElementType(other.to_string()))),
-        };
-        let width = *self.width.get_or_insert(size * k);
-        if width != size * k {
-            let kind = ReadErrorKind::Dimension { found: (size * k) as u64, expected: width as u64 };
-            return Err(rows.fault(0, "sketch", kind));
-        }
-        macro_rules! extend {
-            ($type:ty) => {
-                for number in numbers.as_primitive::<$type>().values() {
-                    self.bytes.extend_from_slice(&number.to_le_bytes());
-                }
-            };
-        }
-        match numbers.data_type() {
-            DataType::Float32 => extend!(Float32Type),
-            DataType::Int16 => extend!(Int16Type),
-            DataType::Int8 => extend!(Int8Type),
-            _ => extend!(UInt8Type),
-        }
+        self.len += rows as u64;
         Ok(())
     }
 }

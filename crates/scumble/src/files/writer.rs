@@ -4,39 +4,22 @@
 //! [`CERTIFICATE_KEY`], the digest of the whole file under [`SEAL_KEY`]. `OUT.npy`: the sketches; beside it `OUT.npy.certificate.json` and, if the input has them,
 //! `OUT.npy.ids.npy` and `OUT.npy.labels.npy`.
 
-use super::array::Element;
 use super::atomic::{self, Pending};
-use super::batch::Values;
-use super::error::{WriteError, one_line};
+use super::error::WriteError;
 use super::npy;
+use super::parquet::{FileWriter, Sketch};
 use super::seal::{BLANK, SEAL_KEY, Sealing};
 use crate::certificate::{ContentHasher, ContentHashes};
 use crate::columns::{Column, Kind};
-use arrow::array::{
-    ArrayRef, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array, Int8Array, Int16Array, Int64Array,
-    RecordBatch, StringArray,
-};
-use arrow::buffer::Buffer;
-use arrow::datatypes::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
 use scumble_core::release::Encoding;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Where the certificate is in a Parquet file's metadata.
 pub const CERTIFICATE_KEY: &str = "scumble.certificate";
-
-/// A row group is buffered until it is complete; this bounds the memory that it takes.
-const ROW_GROUP_BYTES: usize = 32 << 20;
 
 /// Rows after the wall: encoded, little-endian, `bytes_per_row` each.
 #[derive(Clone, Copy)]
@@ -76,7 +59,7 @@ impl fmt::Debug for ReleaseWriter {
 
 enum Sink {
     Start, // a Parquet file whose columns are not known yet
-    Parquet { schema: Arc<Schema>, writer: Box<ArrowWriter<Sealing>> },
+    Parquet(Box<FileWriter<Sealing>>),
     Npy { sketches: BufWriter<Pending>, certificate: Pending, columns: Box<[Option<NpyColumn>; 2]> },
 }
 
@@ -108,7 +91,7 @@ impl ReleaseWriter {
     pub fn write(&mut self, block: ReleasedBlock<'_>) -> Result<(), WriteError> {
         let numbers;
         let block = match (&self.sink, block.ids) {
-            (Sink::Start | Sink::Parquet { .. }, None) => {
+            (Sink::Start | Sink::Parquet(_), None) => {
                 numbers = Column::Int((self.rows..).take(block.rows).map(|row| row as i64).collect());
                 ReleasedBlock { ids: Some(&numbers), ..block }
             }
@@ -121,12 +104,9 @@ impl ReleaseWriter {
         let ReleasedBlock { rows, bytes, ids, labels } = block;
         match &mut self.sink {
             Sink::Start => unreachable!("started above"),
-            Sink::Parquet { schema, writer } => {
-                let columns = [ids.map(array), labels.map(array), Some(sketch_array(self.encoding, self.k, bytes))];
-                let columns = columns.into_iter().flatten().collect();
-                let batch = RecordBatch::try_new(schema.clone(), columns);
-                let batch = batch.map_err(|_| WriteError::Block("columns do not fit the schema"))?;
-                writer.write(&batch).map_err(|e| parquet_error(&self.path, &e))?;
+            Sink::Parquet(writer) => {
+                let columns: Vec<_> = [ids, labels].into_iter().flatten().collect();
+                writer.write(rows, bytes, &columns).map_err(|e| WriteError::io(&self.path, &e))?;
             }
             Sink::Npy { sketches, columns, .. } => {
                 sketches.write_all(bytes).map_err(|e| WriteError::io(&self.path, &e))?;
@@ -153,11 +133,9 @@ impl ReleaseWriter {
         let fault = |e: io::Error| WriteError::io(&path, &e);
         let files = match sink {
             Sink::Start => return Err(WriteError::Block("a release without rows")),
-            Sink::Parquet { mut writer, .. } => {
+            Sink::Parquet(writer) => {
                 let certificate = make_certificate(hasher.finish());
-                writer.append_key_value_metadata(KeyValue::new(CERTIFICATE_KEY.to_owned(), certificate));
-                writer.append_key_value_metadata(KeyValue::new(SEAL_KEY.to_owned(), BLANK.to_owned()));
-                let file = writer.into_inner().map_err(|e| parquet_error(&path, &e))?;
+                let file = writer.finish(&[(CERTIFICATE_KEY, &certificate), (SEAL_KEY, BLANK)]).map_err(fault)?;
                 vec![file.seal().map_err(fault)?]
             }
             Sink::Npy { sketches, mut certificate, columns } => {
@@ -214,13 +192,17 @@ impl ReleaseWriter {
                 }
             }
             Sink::Start => {
-                let schema = schema(self.encoding, self.k, kinds);
+                let sketch = match self.encoding {
+                    Encoding::F32 => Sketch::Floats(self.k),
+                    Encoding::I16 => Sketch::Integers(self.k, 2),
+                    Encoding::B8 => Sketch::Integers(self.k, 1),
+                    encoding => Sketch::Bytes(encoding.bytes_per_row(self.k)),
+                };
                 let file = Sealing::new(Pending::create(&self.path)?);
-                let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties(self.encoding)));
-                let writer = Box::new(writer.map_err(|e| parquet_error(&self.path, &e))?);
-                self.sink = Sink::Parquet { schema, writer };
+                let writer = FileWriter::new(file, sketch, kinds).map_err(|e| WriteError::io(&self.path, &e))?;
+                self.sink = Sink::Parquet(Box::new(writer));
             }
-            Sink::Parquet { .. } => unreachable!("started once"),
+            Sink::Parquet(_) => unreachable!("started once"),
         }
         Ok(())
     }
@@ -231,78 +213,6 @@ pub(super) fn sidecar(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     name.into()
-}
-
-fn parquet_error(path: &Path, error: &ParquetError) -> WriteError {
-    if let ParquetError::External(inner) = error
-        && let Some(e) = inner.downcast_ref::<io::Error>()
-    {
-        return WriteError::io(path, e);
-    }
-    WriteError::Io { path: path.to_owned(), message: one_line(&error.to_string()) }
-}
-
-/// Noise does not compress and has no useful statistics: floats and packed bytes are stored plainly. Parquet has no
-/// integers below 32 bits, but a dictionary packs 8-bit and 16-bit ones into as many bits as their values need.
-fn properties(encoding: Encoding) -> WriterProperties {
-    let small = matches!(encoding, Encoding::B8 | Encoding::I16);
-    let sketch = ColumnPath::new(["sketch", "list", "item"].map(str::to_owned).to_vec());
-    let mut properties = WriterProperties::builder()
-        .set_created_by(format!("scumble {}", env!("CARGO_PKG_VERSION")))
-        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
-        .set_dictionary_enabled(false)
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_column_dictionary_enabled(sketch, small)
-        .set_column_dictionary_enabled(ColumnPath::from("label"), true)
-        .set_column_statistics_enabled(ColumnPath::from("id"), EnabledStatistics::Chunk);
-    for column in ["id", "label"] {
-        properties = properties.set_column_compression(ColumnPath::from(column), Compression::SNAPPY);
-    }
-    properties.build()
-}
-
-fn schema(encoding: Encoding, k: usize, [ids, labels]: [Option<Kind>; 2]) -> Arc<Schema> {
-    let data_type = |kind| match kind {
-        Kind::Int => DataType::Int64,
-        Kind::Float => DataType::Float64,
-        Kind::Text => DataType::Utf8,
-    };
-    let list = |number| DataType::FixedSizeList(Arc::new(Field::new_list_field(number, false)), k as i32);
-    let sketch = match encoding {
-        Encoding::F32 => list(DataType::Float32),
-        Encoding::I16 => list(DataType::Int16),
-        Encoding::B8 => list(DataType::Int8),
-        _ => DataType::FixedSizeBinary(encoding.bytes_per_row(k) as i32),
-    };
-    let fields = [("id", ids.map(data_type)), ("label", labels.map(data_type)), ("sketch", Some(sketch))];
-    let fields = fields.into_iter().filter_map(|(name, data_type)| Some(Field::new(name, data_type?, false)));
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-fn array(column: &Column) -> ArrayRef {
-    match column {
-        Column::Int(v) => Arc::new(Int64Array::from_iter_values(v.iter().copied())),
-        Column::Float(v) => Arc::new(Float64Array::from_iter_values(v.iter().copied())),
-        Column::Text(v) => Arc::new(StringArray::from_iter_values(v)),
-    }
-}
-
-/// Encoded rows as the Arrow array that a release's Parquet file has: FixedSizeList of numbers, or FixedSizeBinary.
-pub fn sketch_array(encoding: Encoding, k: usize, bytes: &[u8]) -> ArrayRef {
-    let buffer = Buffer::from_slice_ref(bytes);
-    let numbers: (DataType, ArrayRef) = match encoding {
-        Encoding::F32 => match Element::F32.decode(buffer, false) {
-            Values::F32(v) => (DataType::Float32, Arc::new(Float32Array::new(v, None))),
-            _ => unreachable!("f32 decodes to f32"),
-        },
-        Encoding::I16 => match Element::I16.decode(buffer, false) {
-            Values::I16(v) => (DataType::Int16, Arc::new(Int16Array::new(v, None))),
-            _ => unreachable!("i16 decodes to i16"),
-        },
-        Encoding::B8 => (DataType::Int8, Arc::new(Int8Array::new(buffer.into(), None))),
-        _ => return Arc::new(FixedSizeBinaryArray::new(encoding.bytes_per_row(k) as i32, buffer, None)),
-    };
-    Arc::new(FixedSizeListArray::new(Arc::new(Field::new_list_field(numbers.0, false)), k as i32, numbers.1, None))
 }
 
 /// Fills in the header, now that the number of rows is known.

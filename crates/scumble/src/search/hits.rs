@@ -3,15 +3,10 @@
 use super::Hit;
 use crate::columns::Column;
 use crate::files::atomic::{Pending, publish};
-use crate::files::{WriteError, npy};
-use arrow::array::{ArrayRef, Float32Array, Int64Array, StringArray};
-use arrow::datatypes::{Field, Schema};
-use arrow::record_batch::RecordBatch;
-use parquet::arrow::ArrowWriter;
+use crate::files::{WriteError, npy, write_table};
 use serde_json::json;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Writes hits by the path's extension, complete or not at all.
 ///
@@ -85,24 +80,18 @@ fn npy(file: Pending, found: &Hits<'_>) -> io::Result<Pending> {
 }
 
 fn parquet(file: Pending, found: &Hits<'_>) -> io::Result<Pending> {
-    let int = |value: fn(usize, usize, &Hit) -> usize| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(found.lines().map(|(query, rank, hit)| value(query, rank, hit) as i64)))
+    let int = |value: fn(usize, usize, &Hit) -> usize| {
+        Column::Int(found.lines().map(|(query, rank, hit)| value(query, rank, hit) as i64).collect())
     };
-    let mut columns =
-        vec![("query", int(|query, _, _| query)), ("rank", int(|_, rank, _| rank)), ("row", int(|_, _, hit| hit.row))];
-    if let Some(ids) = found.ids {
-        let rows = found.lines().map(|(_, _, hit)| hit.row);
-        columns.push(match ids {
-            Column::Int(ids) => ("id", Arc::new(Int64Array::from_iter_values(rows.map(|row| ids[row]))) as ArrayRef),
-            ids => ("id", Arc::new(StringArray::from_iter_values(rows.map(|row| ids.text(row))))),
-        });
-    }
-    columns.push(("score", Arc::new(Float32Array::from_iter_values(found.lines().map(|(_, _, hit)| hit.score)))));
-    let field = |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), false);
-    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-    let arrays = columns.into_iter().map(|(_, array)| array).collect();
-    let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(io::Error::other)?;
-    let mut writer = ArrowWriter::try_new(file, schema, None).map_err(io::Error::other)?;
-    writer.write(&batch).map_err(io::Error::other)?;
-    writer.into_inner().map_err(io::Error::other)
+    let rows = || found.lines().map(|(_, _, hit)| hit.row);
+    let ids = found.ids.map(|ids| match ids {
+        Column::Int(ids) => Column::Int(rows().map(|row| ids[row]).collect()),
+        ids => Column::Text(rows().map(|row| ids.text(row)).collect()),
+    });
+    let scores = Column::Float(found.lines().map(|(_, _, hit)| f64::from(hit.score)).collect());
+    let (query, rank, row) = (int(|query, _, _| query), int(|_, rank, _| rank), int(|_, _, hit| hit.row));
+    let mut columns = vec![("query", &query), ("rank", &rank), ("row", &row)];
+    columns.extend(ids.as_ref().map(|ids| ("id", ids)));
+    columns.push(("score", &scores));
+    write_table(file, &columns, &["score"])
 }

@@ -3,15 +3,13 @@
 #![cfg(target_os = "linux")]
 
 use super::support::*;
-use arrow::array::*;
-use arrow::datatypes::*;
-use parquet::arrow::ArrowWriter;
+use super::tables::write_large;
+use parquet::basic::Compression;
 use scumble::columns::Column;
 use scumble::files::{self, ReadOptions, ReleaseWriter, ReleasedBlock};
 use scumble::release::Encoding;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 const ROWS: usize = 100_000;
 const DIM: usize = 512;
@@ -81,18 +79,7 @@ fn two_hundred_megabytes_in_less_than_one_hundred() {
     }
     // One row group, so that nothing but the reader's own batches bounds the memory.
     let path = folder.path("x.parquet");
-    let field = Arc::new(Field::new_list_field(DataType::Float32, true));
-    let schema = Arc::new(Schema::new(vec![Field::new("vector", DataType::List(field), true)]));
-    let mut writer = ArrowWriter::try_new(std::fs::File::create(&path).unwrap(), schema.clone(), None).unwrap();
-    for first in (0..ROWS).step_by(1000) {
-        let mut lists = ListBuilder::new(Float32Builder::new());
-        for i in first..first + 1000 {
-            (0..DIM).for_each(|j| lists.values().append_value(value(i, j)));
-            lists.append(true);
-        }
-        writer.write(&RecordBatch::try_new(schema.clone(), vec![Arc::new(lists.finish())]).unwrap()).unwrap();
-    }
-    writer.close().unwrap();
+    write_large(&path, [ROWS, DIM, ROWS], Compression::UNCOMPRESSED, value);
 
     for name in ["false.npy", "true.npy", "x.parquet"] {
         let peak = peak_kib(&folder.path(name), None);

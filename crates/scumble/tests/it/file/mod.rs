@@ -3,6 +3,8 @@
 mod fuzz;
 mod malformed;
 mod memory;
+mod parquet;
 mod read;
 mod support;
+mod tables;
 mod write;

@@ -1,14 +1,12 @@
 //! Every kind of input gives back the numbers that went in.
 
 use super::support::*;
-use arrow::array::*;
-use arrow::datatypes::*;
+use super::tables::{Cells, List, Nesting, lists, numbers, texts, whole};
 use half::f16;
 use scumble::columns::Column;
 use scumble::files::{self, Batch, Format, IdCheck, ReadErrorKind, ReadOptions};
 use scumble::vectors::{Layout, Scalars};
 use std::path::Path;
-use std::sync::Arc;
 
 const ROWS: usize = 5;
 const DIM: usize = 3;
@@ -174,67 +172,37 @@ fn libsvm_with_and_without_the_dimension() {
     }
 }
 
-fn lists<T: ArrowPrimitiveType>(values: PrimitiveArray<T>, kind: usize) -> ArrayRef {
-    let field = Arc::new(Field::new_list_field(T::DATA_TYPE, true));
-    let offsets = (0..=ROWS).map(|i| i * DIM);
-    match kind {
-        0 => Arc::new(ListArray::new(
-            field,
-            arrow::buffer::OffsetBuffer::from_lengths(vec![DIM; ROWS]),
-            Arc::new(values),
-            None,
-        )),
-        1 => {
-            let offsets = arrow::buffer::OffsetBuffer::new(offsets.map(|x| x as i64).collect());
-            Arc::new(LargeListArray::new(field, offsets, Arc::new(values), None))
-        }
-        _ => Arc::new(FixedSizeListArray::new(field, DIM as i32, Arc::new(values), None)),
-    }
-}
-
-fn vectors<T: ArrowPrimitiveType>(number: fn(i32) -> T::Native, kind: usize) -> ArrayRef {
-    let all = (0..ROWS).flat_map(|i| (0..DIM).map(move |j| element(i, j)));
-    lists::<T>(PrimitiveArray::from_iter_values(all.map(number)), kind)
+fn vectors(nesting: Nesting, element: &str) -> Cells {
+    lists(nesting, element, &whole(ROWS, DIM, |i, j| f64::from(self::element(i, j))))
 }
 
 #[test]
 fn parquet_of_every_list_and_element_type() {
     let folder = Folder::new();
-    for kind in 0..3 {
-        for column in [
-            vectors::<Float16Type>(|x| f16::from_f32(x as f32), kind),
-            vectors::<Float32Type>(|x| x as f32, kind),
-            vectors::<Float64Type>(f64::from, kind),
-            vectors::<Int8Type>(|x| x as i8, kind),
-            vectors::<Int16Type>(|x| x as i16, kind),
-            vectors::<Int32Type>(|x| x, kind),
-            vectors::<Int64Type>(i64::from, kind),
-            vectors::<UInt8Type>(|x| x as u8, kind),
-            vectors::<UInt16Type>(|x| x as u16, kind),
-            vectors::<UInt32Type>(|x| x as u32, kind),
-            vectors::<UInt64Type>(|x| x as u64, kind),
-        ] {
-            let name = column.data_type().to_string();
-            let path = folder.parquet("x.parquet", &table(vec![("vector", column)]), 2);
-            assert_eq!(read(&path, &ReadOptions::default()).unwrap(), matrix(), "{name}");
+    for nesting in [Nesting::Nullable, Nesting::Required, Nesting::Two, Nesting::Bare] {
+        for element in NUMBERS {
+            let path = folder.parquet("x.parquet", &[("vector", vectors(nesting, element))], 2);
+            assert_eq!(read(&path, &ReadOptions::default()).unwrap(), matrix(), "{nesting:?} of {element}");
         }
     }
 }
 
+const NUMBERS: [&str; 11] =
+    ["Float16", "Float32", "Float64", "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"];
+
 #[test]
 fn parquet_ids_labels_and_columns_by_name() {
     let folder = Folder::new();
-    let text: StringArray = ["a", "b", "c", "d", "e"].into_iter().map(Some).collect();
-    let dictionary: DictionaryArray<Int8Type> = ["x", "y", "x", "y", "x"].into_iter().collect();
-    let batch = table(vec![
-        ("other", Arc::new(Int64Array::from_iter_values(0..5)) as ArrayRef),
-        ("label", Arc::new(dictionary)),
-        ("embedding", vectors::<Float32Type>(|x| x as f32, 2)),
-        ("id", Arc::new(UInt32Array::from_iter_values(10..15))),
-        ("name", Arc::new(text)),
-        ("weight", Arc::new(Float32Array::from_iter_values([0.5; 5]))),
-        ("flag", Arc::new(BooleanArray::from(vec![true, false, true, true, true]))),
-    ]);
+    let some = |values: [f64; 5]| values.map(Some);
+    let batch = [
+        ("other", numbers("Int64", &some([0.0, 1.0, 2.0, 3.0, 4.0]))),
+        ("label", texts(&["x", "y", "x", "y", "x"])),
+        ("embedding", vectors(Nesting::Required, "Float32")),
+        ("id", numbers("UInt32", &some([10.0, 11.0, 12.0, 13.0, 14.0]))),
+        ("name", texts(&["a", "b", "c", "d", "e"])),
+        ("weight", numbers("Float32", &some([0.5; 5]))),
+        ("flag", numbers("Boolean", &some([1.0, 0.0, 1.0, 1.0, 1.0]))),
+    ];
     let path = folder.parquet("x.parquet", &batch, 3);
     let options = ReadOptions { column: "embedding".into(), ..ReadOptions::default() };
     assert_eq!(read(&path, &options).unwrap(), matrix());
@@ -254,10 +222,9 @@ fn parquet_ids_labels_and_columns_by_name() {
 fn parquet_folder_in_name_order() {
     let folder = Folder::new();
     let part = |ids: std::ops::Range<i64>| {
-        let values = Float32Array::from_iter_values(ids.clone().flat_map(|id| [id as f32, -1.0]));
-        let field = Arc::new(Field::new_list_field(DataType::Float32, false));
-        let vectors = FixedSizeListArray::new(field, 2, Arc::new(values), None);
-        table(vec![("id", Arc::new(Int64Array::from_iter_values(ids)) as ArrayRef), ("vector", Arc::new(vectors))])
+        let vectors: Vec<List> = ids.clone().map(|id| Some(vec![Some(id as f64), Some(-1.0)])).collect();
+        let ids: Vec<_> = ids.map(|id| Some(id as f64)).collect();
+        [("id", numbers("Int64", &ids)), ("vector", lists(Nesting::Required, "Float32", &vectors))]
     };
     folder.parquet("set/part-2.parquet", &part(7..9), 10);
     folder.parquet("set/part-0.parquet", &part(0..0), 10);

@@ -1,8 +1,7 @@
 //! Files for the tests of `io`, written by hand so that they do not share code with what they test.
 
-use arrow::array::{ArrayRef, RecordBatch};
+use super::tables::{Cells, write_parquet};
 use flate2::{Compression, write::GzEncoder};
-use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use scumble::files::{self, Batch, ReadError, ReadOptions};
 use std::io::Write;
@@ -27,19 +26,21 @@ impl Folder {
         path
     }
 
-    pub fn parquet(&self, name: &str, batch: &RecordBatch, rows_per_group: usize) -> PathBuf {
+    pub fn parquet(&self, name: &str, columns: &[(&str, Cells)], rows_per_group: usize) -> PathBuf {
+        self.parquet_with(name, columns, rows_per_group, WriterProperties::builder().build())
+    }
+
+    pub fn parquet_with(
+        &self,
+        name: &str,
+        columns: &[(&str, Cells)],
+        rows_per_group: usize,
+        properties: WriterProperties,
+    ) -> PathBuf {
         let path = self.write(name, "");
-        let properties = WriterProperties::builder().set_max_row_group_row_count(Some(rows_per_group)).build();
-        let file = std::fs::File::create(&path).unwrap();
-        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
-        writer.write(batch).unwrap();
-        writer.close().unwrap();
+        write_parquet(&path, columns, rows_per_group, properties);
         path
     }
-}
-
-pub fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter(columns).unwrap()
 }
 
 pub fn gz(bytes: impl AsRef<[u8]>) -> Vec<u8> {

@@ -1,14 +1,14 @@
 //! Releases read back as they were written, appear complete or not at all, and fail with one clear line.
 
 use super::support::*;
-use arrow::array::*;
-use arrow::datatypes::*;
+use super::tables::{Data, Nesting, flat, lists, numbers};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::printer::print_schema;
 use scumble::certificate::ContentHashes;
 use scumble::columns::Column;
 use scumble::files::{self, ReadErrorKind, ReleaseWriter, ReleasedBlock, WriteError};
 use scumble::release::Encoding;
 use std::path::Path;
-use std::sync::Arc;
 
 const K: usize = 11;
 const ENCODINGS: [Encoding; 9] = [
@@ -257,11 +257,12 @@ fn child_writes_a_megabyte() {
 fn a_folder_as_spark_writes_it() {
     let folder = Folder::new();
     let part = |rows: std::ops::Range<i64>| {
-        let sketches: Vec<Vec<u8>> = rows.clone().map(|row| vec![row as u8, 255]).collect();
-        table(vec![
-            ("id", Arc::new(Int64Array::from_iter_values(rows)) as ArrayRef),
-            ("sketch", Arc::new(BinaryArray::from_iter_values(sketches))),
-        ])
+        let sketches = rows.clone().map(|row| vec![row as u8, 255].into()).collect();
+        let ids: Vec<_> = rows.clone().map(|row| Some(row as f64)).collect();
+        [
+            ("id", numbers("Int64", &ids)),
+            ("sketch", flat("optional binary {};", Data::Bytes(sketches), rows.map(|_| true))),
+        ]
     };
     folder.parquet("set/part-1.snappy.parquet", &part(2..5), 2);
     folder.parquet("set/part-0.snappy.parquet", &part(0..2), 2);
@@ -274,12 +275,8 @@ fn a_folder_as_spark_writes_it() {
     assert_eq!(release.ids, Some(Column::Int((0..5).collect())));
 
     // Spark hands fixed-size lists over as plain lists.
-    let mut list = ListBuilder::new(Float32Builder::new());
-    for row in [[1.0, -2.0], [0.5, 4.0]] {
-        list.values().append_slice(&row);
-        list.append(true);
-    }
-    folder.parquet("floats/part-0.parquet", &table(vec![("sketch", Arc::new(list.finish()) as ArrayRef)]), 9);
+    let rows = [[1.0, -2.0], [0.5, 4.0]].map(|row| Some(row.map(Some).to_vec()));
+    folder.parquet("floats/part-0.parquet", &[("sketch", lists(Nesting::Nullable, "Float32", &rows))], 9);
     folder.write("floats.certificate.json", "{}");
     let release = files::read_release(&folder.path("floats")).unwrap();
     let expected: Vec<u8> = [1.0f32, -2.0, 0.5, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -298,25 +295,86 @@ fn files_that_are_no_release() {
     folder.write("y.npy.certificate.json", "{}");
     folder.write("y.npy.ids.npy", npy("<i8", false, "(2,)", &[0; 16]));
     assert_eq!(kind(&alone), ReadErrorKind::Count { found: 2, expected: 1 });
-    let ids = table(vec![("id", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]);
-    let other = folder.parquet("z.parquet", &ids, 1);
+    let other = folder.parquet("z.parquet", &[("id", numbers("Int64", &[Some(1.0)]))], 1);
     assert!(matches!(kind(&other), ReadErrorKind::NoSuchColumn { .. }));
-    let ragged = BinaryArray::from_iter_values([&b"ab"[..], b"a"]);
-    let ragged = folder.parquet("r.parquet", &table(vec![("sketch", Arc::new(ragged) as ArrayRef)]), 9);
+    let ragged = Data::Bytes(vec!["ab".into(), "a".into()]);
+    let ragged = flat("optional binary {};", ragged, [true; 2].into_iter());
+    let ragged = folder.parquet("r.parquet", &[("sketch", ragged)], 9);
     assert_eq!(kind(&ragged), ReadErrorKind::Dimension { found: 1, expected: 2 });
 }
 
+/// What another reader finds in a release: its schema, and its rows as text.
+fn as_others_read(path: &Path) -> (String, Vec<String>) {
+    let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    let mut schema = Vec::new();
+    print_schema(&mut schema, reader.metadata().file_metadata().schema());
+    let rows = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+    (String::from_utf8(schema).unwrap(), rows)
+}
+
 #[test]
-fn parquet_columns_have_their_types() {
+fn another_reader_finds_the_same_columns_and_values() {
     let folder = Folder::new();
-    let path = folder.path("out.parquet");
-    write(&path, Encoding::F32, None, Some(&text(&["a", "b", "c", "d", "e"]))).unwrap();
-    let file = std::fs::File::open(&path).unwrap();
-    let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    let types: Vec<_> = builder.schema().fields().iter().map(|f| (f.name().clone(), f.data_type().clone())).collect();
-    let list = DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Float32, false)), K as i32);
-    let expected = [("id", DataType::Int64), ("label", DataType::Utf8), ("sketch", list)];
-    assert_eq!(types, expected.map(|(name, data_type)| (name.to_owned(), data_type)));
+    let labels = text(&["a", "b", "a", "b", "a"]);
+    for (encoding, column) in [
+        (Encoding::F32, "REQUIRED group sketch (LIST) {\n    REPEATED group list {\n      REQUIRED FLOAT item;"),
+        (
+            Encoding::I16,
+            "REQUIRED group sketch (LIST) {\n    REPEATED group list {\n      REQUIRED INT32 item (INTEGER(16,true));",
+        ),
+        (
+            Encoding::B8,
+            "REQUIRED group sketch (LIST) {\n    REPEATED group list {\n      REQUIRED INT32 item (INTEGER(8,true));",
+        ),
+        (Encoding::B4, "REQUIRED FIXED_LEN_BYTE_ARRAY (6) sketch;"),
+    ] {
+        let path = folder.path(&format!("{encoding:?}.parquet"));
+        write(&path, encoding, None, Some(&labels)).unwrap();
+        let (schema, rows) = as_others_read(&path);
+        assert!(
+            schema.contains("REQUIRED INT64 id;") && schema.contains("REQUIRED BYTE_ARRAY label (STRING);"),
+            "{schema}"
+        );
+        assert!(schema.contains(column), "{schema}");
+        let bytes = bytes_of(5, encoding);
+        let width = encoding.bytes_per_row(K);
+        for (i, row) in rows.iter().enumerate() {
+            let sketch = &bytes[i * width..(i + 1) * width];
+            let list: Vec<String> = match encoding {
+                Encoding::F32 => {
+                    sketch.chunks(4).map(|x| format!("{:?}", f32::from_le_bytes(x.try_into().unwrap()))).collect()
+                }
+                Encoding::I16 => sketch.chunks(2).map(|x| i16::from_le_bytes([x[0], x[1]]).to_string()).collect(),
+                Encoding::B8 => sketch.iter().map(|x| (*x as i8).to_string()).collect(),
+                _ => sketch.iter().map(u8::to_string).collect(),
+            };
+            let label = ["a", "b"][i % 2];
+            let start = format!("{{id: {i}, label: \"{label}\", sketch: [");
+            assert!(row.starts_with(&start), "{row}");
+            if encoding != Encoding::F32 {
+                assert!(row.contains(&format!("[{}]", list.join(", "))), "{row}, {list:?}");
+            }
+        }
+        assert_eq!(rows.len(), 5);
+    }
+}
+
+/// Wide ranges and narrow ones, one value and many, in one row group and in several.
+#[test]
+fn integers_of_every_range_read_back() {
+    let folder = Folder::new();
+    for (name, range, rows) in [("one", 1, 40), ("bit", 2, 3000), ("odd", 777, 3000), ("all", 65_536, 300_000)] {
+        let path = folder.path(&format!("{name}.parquet"));
+        let bytes: Vec<u8> = (0..rows * 64u32)
+            .flat_map(|x| ((x.wrapping_mul(2_654_435_761) >> 7) as u16 % range.min(65_535) as u16).to_le_bytes())
+            .collect();
+        let mut writer = ReleaseWriter::create(&path, 64, Encoding::I16).unwrap();
+        writer.write(ReleasedBlock { rows: rows as usize, bytes: &bytes, ids: None, labels: None }).unwrap();
+        writer.finish(|_| "{}".to_owned()).unwrap();
+        assert!(files::read_release(&path).unwrap().bytes == bytes, "{name}");
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        assert_eq!(reader.metadata().num_row_groups(), if rows > 250_000 { 2 } else { 1 });
+    }
 }
 
 #[test]

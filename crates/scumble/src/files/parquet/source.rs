@@ -1,0 +1,261 @@
+//! A data set of Parquet files as an input: rows are dealt out in order, and read by whoever takes them.
+
+use super::flat::{Carried, Flat};
+use super::footer::Leaf;
+use super::vectors::{self, Vectors};
+use super::{MOST_ROWS, Opened, files};
+use crate::columns::{Column, Kind};
+use crate::files::array::{Element, saturate};
+use crate::files::batch::{Batch, Piece, Shared, Values};
+use crate::files::error::{self, ReadError, ReadErrorKind};
+use crate::files::input::{self, Lent, Pool};
+use crate::files::{ReadOptions, Source};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The columns of a data set: the same in all its files.
+#[derive(Debug, Clone, PartialEq)]
+struct Fields {
+    vector: String,
+    element: Element,
+    id: Option<(String, Kind)>,
+    label: Option<(String, Kind)>,
+}
+
+/// Where they are in one file.
+#[derive(Debug)]
+struct Places {
+    vector: Leaf,
+    id: Option<Carried>,
+    label: Option<Carried>,
+}
+
+/// Finds the columns in a file.
+fn find(file: &Opened, options: &ReadOptions) -> Result<(Fields, Places), ReadError> {
+    let column = file.find(Some(&options.column), "")?.expect("asked for");
+    let (vector, element) = file.vectors(column)?;
+    let carried = |asked: &Option<String>, default, is_id| {
+        let column = file.find(asked.as_deref(), default)?;
+        column.map(|column| file.carried(column, is_id)).transpose()
+    };
+    let (id, label) = (carried(&options.id, "id", true)?, carried(&options.label, "label", false)?);
+    let field = |carried: &Option<Carried>| carried.as_ref().map(|c| (c.name.clone(), c.kind));
+    let fields = Fields { vector: options.column.clone(), element, id: field(&id), label: field(&label) };
+    Ok((fields, Places { vector, id, label }))
+}
+
+struct ParquetSource {
+    options: ReadOptions,
+    fields: Fields,
+    dim: usize,
+    rows: u64,
+    next: u64,
+    files: std::vec::IntoIter<PathBuf>,
+    current: PathBuf,
+    file: Option<OpenFile>,
+    pools: Pools,
+}
+
+/// A file that is being read.
+struct OpenFile {
+    file: Arc<Opened>,
+    places: Places,
+    next_group: usize,
+    group: Option<OpenGroup>,
+}
+
+/// A row group that is being read.
+struct OpenGroup {
+    left: u64,
+    vectors: Vectors,
+    ids: Option<Flat>,
+    labels: Option<Flat>,
+}
+
+/// Buffers for pages, for values as they are stored, and for values of narrower types.
+#[derive(Debug, Clone, Default)]
+struct Pools {
+    pages: Pool,
+    rows: Pool,
+    narrow: Pool,
+}
+
+pub(in crate::files) fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>, ReadError> {
+    let files = files(path)?;
+    let mut fields: Option<Fields> = None;
+    let (mut dim, mut rows) = (None, 0u64);
+    for file in &files {
+        let opened = Opened::new(file)?;
+        let (found, places) = find(&opened, options)?;
+        match &fields {
+            Some(first) if *first != found => {
+                let first = files[0].file_name().unwrap_or_default().to_string_lossy();
+                return Err(ReadError::new(file, ReadErrorKind::SchemaDiffers(error::one_line(&first))));
+            }
+            Some(_) => {}
+            None => fields = Some(found),
+        }
+        if opened.rows() > 0 && dim.is_none() {
+            dim = Some(vectors::first_length(&opened, places.vector, &options.column)?);
+        }
+        let total = rows.checked_add(opened.rows());
+        rows = total.ok_or_else(|| ReadError::new(file, ReadErrorKind::TooLarge))?;
+    }
+    let (Some(fields), Some(dim)) = (fields, dim) else { return Err(ReadError::new(path, ReadErrorKind::NoRows)) };
+    if let Some(expected) = options.dim.filter(|expected| *expected != dim) {
+        let kind = ReadErrorKind::Dimension { found: dim as u64, expected: expected as u64 };
+        return Err(ReadError::new(path, kind));
+    }
+    Ok(Box::new(ParquetSource {
+        options: options.clone(),
+        fields,
+        dim,
+        rows,
+        next: 0,
+        files: files.into_iter(),
+        current: PathBuf::new(),
+        file: None,
+        pools: Pools::default(),
+    }))
+}
+
+/// Labels alone: the column `label`, or the only one.
+pub(in crate::files) fn read_labels(path: &Path) -> Result<Column, ReadError> {
+    let mut labels: Option<Column> = None;
+    let (mut row, pool) = (0, Pool::default());
+    for path in files(path)? {
+        let file = Opened::new(&path)?;
+        let column = match file.find(None, "label")? {
+            Some(column) => column,
+            None if file.names.len() == 1 => 0,
+            None => return Err(ReadError::new(&path, ReadErrorKind::AmbiguousLabel(error::list(&file.names)))),
+        };
+        let carried = file.carried(column, false)?;
+        for (number, group) in file.footer.groups.iter().enumerate() {
+            let (mut flat, mut left) = (Flat::new(&file, &carried, number, row, &pool)?, group.rows);
+            while left > 0 {
+                let now = left.min(MOST_ROWS as u64);
+                let more = flat.take(now as usize)?;
+                if !labels.get_or_insert_with(|| Column::new(carried.kind)).append(more) {
+                    return Err(ReadError::new(&path, ReadErrorKind::SchemaDiffers("the first file".to_owned())));
+                }
+                (row, left) = (row + now, left - now);
+            }
+        }
+    }
+    labels.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))
+}
+
+impl ParquetSource {
+    /// The row group with the next rows; none at the end.
+    fn group(&mut self) -> Result<Option<&mut OpenGroup>, ReadError> {
+        loop {
+            let next = self.next;
+            if let Some(open) = &mut self.file {
+                if open.group.as_ref().is_some_and(|group| group.left > 0) {
+                    break;
+                }
+                if open.next_group < open.file.footer.groups.len() {
+                    open.open_group(&self.fields, self.dim, next, &self.pools.pages)?;
+                    continue;
+                }
+            }
+            let Some(path) = self.files.next() else { return Ok(None) };
+            let file = Opened::new(&path)?;
+            let (fields, places) = find(&file, &self.options)?;
+            if fields != self.fields {
+                return Err(ReadError::new(&path, ReadErrorKind::Changed));
+            }
+            self.file = Some(OpenFile { file, places, next_group: 0, group: None });
+            self.current = path;
+        }
+        Ok(self.file.as_mut().and_then(|open| open.group.as_mut()))
+    }
+}
+
+impl OpenFile {
+    fn open_group(&mut self, fields: &Fields, dim: usize, row: u64, pool: &Pool) -> Result<(), ReadError> {
+        let (number, Places { vector, id, label }) = (self.next_group, &self.places);
+        self.next_group += 1;
+        self.group = None;
+        let left = self.file.footer.groups[number].rows;
+        if left > 0 {
+            let flat = |carried: &Option<Carried>| {
+                carried.as_ref().map(|carried| Flat::new(&self.file, carried, number, row, pool)).transpose()
+            };
+            let vectors = Vectors::new(&self.file, *vector, number, &fields.vector, dim, row, pool)?;
+            self.group = Some(OpenGroup { left, vectors, ids: flat(id)?, labels: flat(label)? });
+        }
+        Ok(())
+    }
+}
+
+impl Source for ParquetSource {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn is_sparse(&self) -> bool {
+        false
+    }
+
+    fn next_batch(&mut self, max_rows: usize) -> Result<Option<Batch>, ReadError> {
+        self.next_piece(max_rows)?.map(Piece::decode).transpose()
+    }
+
+    fn next_piece(&mut self, max_rows: usize) -> Result<Option<Piece>, ReadError> {
+        let (first_row, dim, element, pools) = (self.next, self.dim, self.fields.element, self.pools.clone());
+        let Some(group) = self.group()? else {
+            let kind = ReadErrorKind::Count { found: self.next, expected: self.rows };
+            return if self.next == self.rows { Ok(None) } else { Err(ReadError::new(&self.current, kind)) };
+        };
+        let most = input::batch_rows(MOST_ROWS.min(max_rows.max(1)), group.vectors.row_bytes());
+        let rows = most.min(usize::try_from(group.left).unwrap_or(usize::MAX));
+        let part = group.vectors.take(rows)?;
+        let ids = group.ids.as_mut().map(|ids| ids.take(rows)).transpose()?;
+        let labels = group.labels.as_mut().map(|labels| labels.take(rows)).transpose()?;
+        group.left -= rows as u64;
+        self.next += rows as u64;
+        let read = move || {
+            let mut plain = pools.rows.lend(part.bytes());
+            part.fill(&mut plain)?;
+            Ok(Batch::dense(first_row, dim, numbers(plain, element, &pools.narrow)))
+        };
+        Ok(Some(Piece::new(first_row, rows, ids, labels, read)))
+    }
+}
+
+/// Stored values as numbers: in place, or narrowed to their own type. Unsigned ones widen as in [`Element::decode`].
+fn numbers(plain: Lent, element: Element, pool: &Pool) -> Values {
+    let ints = || plain.as_chunks::<4>().0.iter().map(|x| i32::from_le_bytes(*x));
+    match element {
+        Element::Bool | Element::U8 => {
+            let mut out = pool.lend(plain.len() / 4);
+            out.iter_mut().zip(ints()).for_each(|(out, x)| *out = x as u8);
+            Values::U8(out.share())
+        }
+        Element::I8 => {
+            let mut out = pool.lend(plain.len() / 4);
+            out.iter_mut().zip(ints()).for_each(|(out, x)| *out = x as u8);
+            Values::I8(Shared::cast(out.share()))
+        }
+        Element::I16 => {
+            let mut out = pool.lend(plain.len() / 2);
+            out.as_chunks_mut::<2>().0.iter_mut().zip(ints()).for_each(|(out, x)| *out = (x as i16).to_ne_bytes());
+            Values::I16(Shared::cast(out.share()))
+        }
+        Element::U32 => Values::I64(ints().map(|x| i64::from(x as u32)).collect::<Vec<_>>().into()),
+        Element::U64 => {
+            let longs = plain.as_chunks::<8>().0.iter().map(|x| u64::from_le_bytes(*x));
+            Values::I64(longs.map(saturate).collect::<Vec<_>>().into())
+        }
+        Element::U16 => Element::I32.decode(plain.share(), false),
+        Element::I32 | Element::I64 | Element::F16 | Element::F32 | Element::F64 => {
+            element.decode(plain.share(), false)
+        }
+    }
+}
