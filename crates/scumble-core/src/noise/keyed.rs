@@ -251,7 +251,12 @@ mod tests {
             let end = |name: &str| case[name].as_i64().unwrap() as f64;
             let grid = Grid::new(Range::new(end("lo"), end("hi")).unwrap(), 0).unwrap();
             let dim = case["dim"].as_u64().unwrap() as usize;
-            let keyed = Keyed::new(NoiseKey::from_bytes(bytes(&case["key"])), bytes::<32>(&case["mechanism"]).to_vec(), &grid, dim);
+            let keyed = Keyed::new(
+                NoiseKey::from_bytes(bytes(&case["key"])),
+                bytes::<32>(&case["mechanism"]).to_vec(),
+                &grid,
+                dim,
+            );
             let (index, value): (Vec<u32>, Vec<i32>) = (numbers(&case["index"]), numbers(&case["values"]));
             let id = case["id"].as_str().unwrap();
             let id: Vec<u8> =
