@@ -143,7 +143,7 @@ impl Mechanism {
 
     /// Typical deviation of one released value around zero, from public numbers only.
     pub fn typical_spread(&self) -> f64 {
-        let signal = self.parameters.norm_guess().powi(2) / self.k() as f64;
+        let signal = self.parameters.norm_guess().powi(2) * self.parameters.coherence() / self.k() as f64;
         (signal + self.noise_moments().map_or(0.0, |noise| noise.variance)).sqrt()
     }
 

@@ -213,6 +213,17 @@ impl Parameters {
     }
 }
 
+impl Parameters {
+    /// A public guess of how much more energy a bin has than one of random signs: attributes that share a bin of a public
+    /// partition add up, by half as much as if they were all equal.
+    pub(crate) fn coherence(&self) -> f64 {
+        match self.bins {
+            Some(_) => (self.dim as f64 / self.k as f64 / 2.0).max(1.0),
+            None => 1.0,
+        }
+    }
+}
+
 /// Weights of a dense projection that are looked at one by one for their realised sensitivity.
 const MOST_WEIGHTS: u128 = 1 << 32;
 /// Products for the operator norm of a dense projection.

@@ -66,9 +66,9 @@ pub enum BinsError {
     #[error("line 2: attributes must be 1 to 2^24")]
     Attributes,
     #[error("line 3: bins must be 1 to 2^20, and no more than the attributes")]
-    Bins,
+    BinCount,
     #[error("line 4: 'from' takes 'made', 'sample ROWS SHA256' or 'release SHA256'")]
-    Origin,
+    Provenance,
     #[error("line {line}: a bin has no attribute")]
     EmptyBin { line: usize },
     #[error("line {line}: every attribute needs a sign, + or -")]
@@ -212,8 +212,8 @@ impl Bins {
         let dim = whole(field("attributes", "attributes P")?);
         let dim = dim.filter(|dim| (1..=MOST_ATTRIBUTES).contains(dim)).ok_or(BinsError::Attributes)?;
         let bins = whole(field("bins", "bins K")?);
-        let bins = bins.filter(|bins| (1..=MOST_BINS.min(dim)).contains(bins)).ok_or(BinsError::Bins)?;
-        let origin = origin(field("from", "from ORIGIN")?).ok_or(BinsError::Origin)?;
+        let bins = bins.filter(|bins| (1..=MOST_BINS.min(dim)).contains(bins)).ok_or(BinsError::BinCount)?;
+        let origin = origin(field("from", "from ORIGIN")?).ok_or(BinsError::Provenance)?;
         let mut found = Self { bins, origin, places: vec![UNPLACED; dim], quantiles: 0, laws: Vec::new() };
         for bin in 0..bins {
             let (line, text) = lines.next().ok_or(BinsError::Truncated("bins are missing"))?;
@@ -607,11 +607,11 @@ mod tests {
             ("attributes 6", "attributes 0", Attributes),
             ("attributes 6", "attributes 16777217", Attributes),
             ("attributes 6", "attributes 06", Attributes),
-            ("bins 2", "bins 7", Bins),
-            ("bins 2", "bins 0", Bins),
+            ("bins 2", "bins 7", BinCount),
+            ("bins 2", "bins 0", BinCount),
             ("bins 2\n", "", Expected { line: 3, expected: "bins K" }),
-            ("from made", "from sample 3", Origin),
-            ("from made", "from release ABCD", Origin),
+            ("from made", "from sample 3", Provenance),
+            ("from made", "from release ABCD", Provenance),
             ("bin +0 -3", "bin", EmptyBin { line: 5 }),
             ("bin +0 -3", "bin ", Sign { line: 5 }),
             ("+0", "2+0", Sign { line: 5 }),
