@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use scumble::files::{AccountOf, Format, ReadOptions};
+use scumble::files::{AccountOf, Format, ReadOptions, read_partition};
 use scumble::ledger::Budget;
 use scumble::mechanism::{MechanismId, SignrpMode};
 use scumble::plan::Ask;

@@ -7,10 +7,10 @@
 use super::SampleHash;
 use super::sample::for_each;
 use super::svd::{Directions, Sample, gram, symmetric_eigen};
+use crate::release::Release;
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Perturbation;
 use scumble_core::projection::{Bins, Origin, ProjectionKind};
-use crate::release::Release;
 use scumble_core::vectors::{Rows, Scalars};
 
 /// Values that describe the law of a bin in the sample; an odd number, so that the median is one of them.
@@ -65,7 +65,8 @@ pub fn learn_bins_from_release(release: &Release, options: BinsOptions) -> Resul
     let mut directions = sample.directions(options.components.max(1));
     // The noise has the same energy in every direction; what is left of a direction is the rows'.
     let noise = release.len() as f64 * mechanism.noise_moments().map_or(0.0, |noise| noise.variance);
-    let kept: Vec<f64> = directions.energies.iter().map(|e| (1.0 - noise / e.max(f64::MIN_POSITIVE)).max(0.0)).collect();
+    let kept: Vec<f64> =
+        directions.energies.iter().map(|e| (1.0 - noise / e.max(f64::MIN_POSITIVE)).max(0.0)).collect();
     for loadings in directions.loadings.chunks_exact_mut(directions.count) {
         loadings.iter_mut().zip(&kept).for_each(|(loading, kept)| *loading *= kept.sqrt());
     }
@@ -206,7 +207,10 @@ mod tests {
         let hash = SampleHash::of(rows).finish();
         assert_eq!(bins.origin(), Origin::Sample { rows: n as u64, sha256: hash });
         assert_eq!(Bins::parse(bins.to_text().as_bytes()).unwrap(), bins);
-        assert!(learn_bins(rows, BinsOptions::new(21)).is_err() && learn_bins(rows.slice(0, 1), BinsOptions::new(2)).is_err());
+        assert!(
+            learn_bins(rows, BinsOptions::new(21)).is_err()
+                && learn_bins(rows.slice(0, 1), BinsOptions::new(2)).is_err()
+        );
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! that occur. Used on public rows only.
 
 use super::sample::for_each;
+use rayon::prelude::*;
 use scumble_core::error::ParameterError;
 use scumble_core::vectors::Rows;
-use rayon::prelude::*;
 
 /// Directions beyond those asked for: they make the iteration converge fast.
 const SPARE: usize = 8;

@@ -39,7 +39,8 @@ impl Images {
 
     fn new(rows: Batch, queries: Batch) -> Option<Self> {
         let features = |rows: Rows<'_>| Features::from_rows(&rows);
-        let truth = true_neighbours(&features(rows.rows().slice(0, ROWS)), &features(spread(&queries, 0, 50)), TOP).unwrap();
+        let truth =
+            true_neighbours(&features(rows.rows().slice(0, ROWS)), &features(spread(&queries, 0, 50)), TOP).unwrap();
         Some(Self { rows, queries, truth })
     }
 
