@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn placed_attributes_lie_where_the_partition_says() {
         let (p, k, seed) = (TASK + 100, 37, Seed([7; 32]));
-        let place = |at: usize| (at % 3 > 0).then_some(((at * at % k) as u32, at % 5 == 0));
+        let place = |at: usize| (at % 3 > 0).then_some((if at % 7 == 0 { 0 } else { (at % k) as u32 }, at % 5 == 0));
         let places: Vec<_> = (0..p).map(place).collect();
         let bins = Bins::new(&places, k, super::super::Origin::Made).unwrap();
         let (placed, hashed) = (Oporp::with_bins(&seed, Arc::new(bins)), Oporp::new(&seed, p, k, 1));
