@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use scumble::files::{AccountOf, Format, ReadOptions};
+use scumble::files::{AccountOf, Format, ReadOptions, read_partition};
 use scumble::ledger::Budget;
 use scumble::mechanism::{MechanismId, SignrpMode};
 use scumble::plan::Ask;
@@ -147,6 +147,9 @@ pub struct MechanismOptions {
     /// gaussian, uniform, very-sparse:S, rademacher, oporp or none [default: the mechanism's own]
     #[arg(long, value_name = "KIND", help_heading = "Sketch")]
     projection: Option<ProjectionKind>,
+    /// Public bins for OPORP mechanisms: grid:28x28 (images; k blocks), or a file of `scumble bins`
+    #[arg(long, value_name = "BINS", value_hint = ValueHint::AnyPath, help_heading = "Sketch")]
+    bins: Option<PathBuf>,
     /// f32, i16, b8, b4 or b1 [default: f32 for values, b1 for bits]
     #[arg(long, value_name = "E", help_heading = "Sketch")]
     pub encoding: Option<Encoding>,
@@ -189,8 +192,9 @@ pub struct MechanismOptions {
 
 impl MechanismOptions {
     /// What is asked for, as the library takes it.
-    pub fn ask(&self) -> Ask {
-        Ask {
+    pub fn ask(&self) -> Result<Ask, Failure> {
+        let bins = self.bins.as_deref().map(read_partition).transpose()?;
+        Ok(Ask {
             mechanism: self.mechanism.fixed(),
             k: self.k.fixed(),
             encoding: self.encoding,
@@ -201,6 +205,7 @@ impl MechanismOptions {
             seed: self.seed,
             repeats: Some(self.repeats),
             projection: self.projection,
+            bins,
             sketch_clip: self.sketch_clip,
             norm_bound: self.norm_bound,
             clip_norm: self.clip_norm,
@@ -213,7 +218,7 @@ impl MechanismOptions {
             grid_exponent: self.grid_exponent,
             i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
             ..Ask::new(self.epsilon, self.range)
-        }
+        })
     }
 
     /// True when the caller gave no seed, so that the one drawn should be shown.

@@ -12,6 +12,7 @@
 //! | [`release`] | a finished release, the only thing that consumers' modules accept |
 //! | [`ledger`] | how losses add up, and the SQLite file that keeps count |
 //! | [`files`] | formats in and out |
+//! | [`structure`] | public structure learned from a public sample: bins, components, books |
 //! | [`estimate`] | inner product, norm, distance, cosine, angle: value, variance, interval |
 //! | [`search`] | the nearest released rows |
 //! | [`recall`] | how much of the truth a search finds, on rows that may be looked at |
@@ -81,6 +82,7 @@ pub mod plan;
 pub mod recall;
 pub mod release;
 pub mod search;
+pub mod structure;
 
 pub use scumble_core::{
     calibration, entropy, error, exact, facts, mechanism, noise, parallel, privacy, projection, simd, vectors,

@@ -130,7 +130,7 @@ impl Audit {
     fn one(&self, id: MechanismId) -> Result<Parameters, Failure> {
         let small = small_case(id, 1.0, 1.0, self.mechanism.range, scumble::projection::Seed([0; 32]));
         let dim = self.dim.unwrap_or(small.dim);
-        let request = self.mechanism.ask().request(dim, None)?;
+        let request = self.mechanism.ask()?.request(dim, None)?;
         let parameters = request.parameters;
         let k = if id.is_raw() { dim } else { request.k.unwrap_or(small.k) };
         let unit = if id.is_record() { Unit::Record } else { parameters.unit };

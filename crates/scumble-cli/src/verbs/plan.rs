@@ -42,7 +42,7 @@ impl Plan {
             None => None,
         };
         let dim = sample.as_ref().map(|batch| batch.rows().dim()).or(self.dim).expect("clap asks for one of them");
-        let request = self.mechanism.ask().request(dim, None)?;
+        let request = self.mechanism.ask()?.request(dim, None)?;
         let plan = match &sample {
             Some(batch) => self.on_sample(&request, batch)?,
             None => plan::plan(&request)?,

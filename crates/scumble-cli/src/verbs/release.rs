@@ -54,7 +54,7 @@ impl Release {
             progress: Some(&progress),
         };
         let certificate = release(&job, |dim| {
-            let releaser = self.mechanism.ask().releaser(dim, sticky)?;
+            let releaser = self.mechanism.ask()?.releaser(dim, sticky)?;
             releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
             Ok::<_, Failure>(releaser)
         })?;

@@ -143,7 +143,7 @@ impl Mechanism {
 
     /// Typical deviation of one released value around zero, from public numbers only.
     pub fn typical_spread(&self) -> f64 {
-        let signal = self.parameters.norm_guess().powi(2) / self.k() as f64;
+        let signal = self.parameters.norm_guess().powi(2) * self.parameters.coherence() / self.k() as f64;
         (signal + self.noise_moments().map_or(0.0, |noise| noise.variance)).sqrt()
     }
 
@@ -240,6 +240,12 @@ impl Mechanism {
             "the noise comes from the operating system's entropy through a CSPRNG that the adversary cannot predict"
                 .into(),
         ];
+        if let Some(partition) = &self.parameters.bins {
+            assumptions.push(format!(
+                "the bins were fixed without looking at the rows that are released: {}",
+                partition.provenance()
+            ));
+        }
         if self.norm_steps.is_some() {
             assumptions.push("every row, and every neighbour of it, has at least the promised norm".into());
             assumptions.push("the rows do not depend on the projection matrix; it is used for one release only".into());
@@ -265,6 +271,12 @@ impl Mechanism {
                 list.push("changes of a row that are larger than beta in the stated distance".into())
             }
             Unit::Record => list.push("a person with several rows pays epsilon for each of them".into()),
+        }
+        if self.parameters.bins.is_some() && unit != Unit::Record {
+            list.push(
+                "a change of many attributes that share a bin: it adds up in that bin, where random signs would blur it"
+                    .into(),
+            );
         }
         list.push("a searcher's exact query".into());
         list

@@ -6,7 +6,7 @@ use crate::error::ParameterError;
 use crate::exact::WorstRatio;
 use crate::facts::Fact;
 use crate::privacy::{Epsilon, Guarantee, Unit};
-use crate::projection::{Projection, ProjectionKind, Seed};
+use crate::projection::{Partition, Projection, ProjectionKind, Seed};
 use crate::vectors::{Grid, Range};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -49,6 +49,9 @@ pub struct Parameters {
     /// Another projection than the id implies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<ProjectionKind>,
+    /// A public partition of the attributes in place of OPORP's random one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<Partition>,
     /// The public seed of the projection.
     pub seed: Seed,
     /// Clip the projected values to `[-c, c]` before the noise.
@@ -121,6 +124,7 @@ impl Parameters {
             range,
             unit: if mechanism.is_record() { Unit::Record } else { Unit::Attribute },
             projection: None,
+            bins: None,
             seed,
             sketch_clip: None,
             norm_bound: None,
@@ -149,6 +153,7 @@ impl Parameters {
             range,
             unit,
             projection,
+            bins,
             seed,
             sketch_clip,
             norm_bound,
@@ -162,7 +167,7 @@ impl Parameters {
             grid_exponent,
             i_understand_this_is_not_dp,
         } = self;
-        Fact::Fields(vec![
+        let mut fields = vec![
             ("mechanism", mechanism.as_str().into()),
             ("dim", (*dim).into()),
             ("k", (*k).into()),
@@ -185,7 +190,10 @@ impl Parameters {
             ("density", (*density).into()),
             ("grid_exponent", (*grid_exponent).into()),
             ("i_understand_this_is_not_dp", (*i_understand_this_is_not_dp).into()),
-        ])
+        ];
+        // What is not there is not named, so that a mechanism without it keeps its digest.
+        fields.extend(bins.as_ref().map(|bins| ("bins", bins.name().into())));
+        Fact::Fields(fields)
     }
 
     /// The same with a delta.
@@ -202,6 +210,17 @@ impl Parameters {
             let density = self.density.unwrap_or(1.0);
             (density * self.dim as f64 * (lo * lo + lo * hi + hi * hi) / 9.0).sqrt()
         })
+    }
+}
+
+impl Parameters {
+    /// A public guess of how much more energy a bin has than one of random signs: attributes that share a bin of a public
+    /// partition add up, by half as much as if they were all equal.
+    pub(crate) fn coherence(&self) -> f64 {
+        match self.bins {
+            Some(_) => (self.dim as f64 / self.k as f64 / 2.0).max(1.0),
+            None => 1.0,
+        }
     }
 }
 
@@ -344,6 +363,15 @@ impl<'a> Setup<'a> {
                     allowed.join(", ")
                 )));
             }
+        }
+        if let Some(partition) = &self.parameters.bins {
+            if !allowed.contains(&"oporp") || !matches!(kind, ProjectionKind::Oporp { repeats: 1 }) || repeats != 1 {
+                return Err(ParameterError::invalid(format!(
+                    "--bins takes the place of OPORP's one permutation: {mechanism} with {repeats} repetitions of \
+                     '{kind}' has none"
+                )));
+            }
+            return Ok(Projection::with_bins(partition.bins(dim, k)?, seed));
         }
         // A bin of each repetition is touched: a loss counted for fewer than the projection has would be understated.
         if kind.repeats() != repeats {

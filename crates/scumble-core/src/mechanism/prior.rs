@@ -1,7 +1,7 @@
 //! A public guess of how the bins of OPORP are distributed. It decides utility only, never privacy.
 //!
 //! A share `z = (1 - density)^(p/bins)` of the bins is empty; the others have mean 0 and deviation
-//! `s = norm / sqrt(bins (1 - z))`, Gaussian if more than one attribute in twenty is set, else Laplace.
+//! `s = norm / sqrt(bins (1 - z))`, larger for bins of a public partition, Gaussian if more than one attribute in twenty is set, else Laplace.
 
 use super::Parameters;
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
@@ -23,7 +23,7 @@ impl Prior {
         let density = parameters.density.unwrap_or(1.0).clamp(1e-12, 1.0);
         let bins = (parameters.k / parameters.repeats) as f64;
         let empty = libm::exp(libm::log1p(-density) * (parameters.dim as f64 / bins)).min(1.0 - 1e-9);
-        let scale = parameters.norm_guess() / (bins * (1.0 - empty)).sqrt();
+        let scale = parameters.norm_guess() * (parameters.coherence() / (bins * (1.0 - empty))).sqrt();
         Self { empty, scale, gaussian: density > 0.05 }
     }
 

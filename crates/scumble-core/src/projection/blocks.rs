@@ -169,8 +169,8 @@ impl BlockProjector {
                     }
                     kernels::transpose_u8(self.level, bytes, stride, rows.len(), rows.dim(), &mut room.cells8);
                     let cells = &room.cells8;
-                    self.add_up(out, |entries, larger, size, out| {
-                        kernels::oporp_u8(self.level, cells, entries, larger, size, out);
+                    self.add_up(out, |entries, ends, out| {
+                        kernels::oporp_u8(self.level, cells, entries, ends, out);
                     });
                 }
                 None => {
@@ -179,8 +179,8 @@ impl BlockProjector {
                     if self.projection.kind() == ProjectionKind::Identity {
                         out.copy_from_slice(cells16);
                     } else {
-                        self.add_up(out, |entries, larger, size, out| {
-                            kernels::oporp_i16(self.level, cells16, entries, larger, size, out);
+                        self.add_up(out, |entries, ends, out| {
+                            kernels::oporp_i16(self.level, cells16, entries, ends, out);
                         });
                     }
                 }
@@ -191,8 +191,8 @@ impl BlockProjector {
                 if self.projection.kind() == ProjectionKind::Identity {
                     out.copy_from_slice(cells32);
                 } else {
-                    self.add_up(out, |entries, larger, size, out| {
-                        kernels::oporp_i32(self.level, cells32, entries, larger, size, out);
+                    self.add_up(out, |entries, ends, out| {
+                        kernels::oporp_i32(self.level, cells32, entries, ends, out);
                     });
                 }
             }
@@ -292,10 +292,10 @@ impl BlockProjector {
     }
 
     /// Runs a kernel on the bins of each repetition.
-    fn add_up<T>(&self, out: &mut [T], kernel: impl Fn(&[u32], usize, usize, &mut [T])) {
-        let plan = self.projection.bins().expect("OPORP");
+    fn add_up<T>(&self, out: &mut [T], kernel: impl Fn(&[u32], &[usize], &mut [T])) {
+        let plan = self.projection.by_bin().expect("OPORP or bins");
         for (entries, out) in plan.entries.iter().zip(out.chunks_exact_mut(out.len() / plan.entries.len())) {
-            kernel(entries, plan.larger, plan.size, out);
+            kernel(entries, &plan.ends, out);
         }
     }
 

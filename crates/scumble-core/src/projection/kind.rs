@@ -4,7 +4,8 @@ use crate::error::ParameterError;
 use std::fmt;
 use std::str::FromStr;
 
-/// The law of a projection. Written `none`, `gaussian`, `uniform`, `very-sparse:S`, `rademacher`, `oporp` or `oporp:T`.
+/// The law of a projection. Written `none`, `gaussian`, `uniform`, `very-sparse:S`, `rademacher`, `oporp`, `oporp:T` or
+/// `bins`.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum ProjectionKind {
@@ -26,6 +27,8 @@ pub enum ProjectionKind {
         /// Number of independent repetitions, `t`, of `k/t` bins each.
         repeats: usize,
     },
+    /// A public partition with public signs in place of OPORP's random ones; see [`Partition`](super::Partition).
+    Bins,
 }
 
 impl ProjectionKind {
@@ -48,6 +51,7 @@ impl fmt::Display for ProjectionKind {
             Self::Rademacher => f.write_str("rademacher"),
             Self::Oporp { repeats: 1 } => f.write_str("oporp"),
             Self::Oporp { repeats } => write!(f, "oporp:{repeats}"),
+            Self::Bins => f.write_str("bins"),
         }
     }
 }
@@ -64,6 +68,7 @@ impl FromStr for ProjectionKind {
             ("very-sparse", Some(s)) => s.parse().ok().map(|s| Self::VerySparse { s }),
             ("rademacher", None) => Some(Self::Rademacher),
             ("oporp", None) => Some(Self::Oporp { repeats: 1 }),
+            ("bins", None) => Some(Self::Bins),
             ("oporp", Some(t)) => t.parse().ok().map(|repeats| Self::Oporp { repeats }),
             _ => None,
         };
@@ -95,7 +100,7 @@ mod tests {
 
     #[test]
     fn words_round_trip_and_nonsense_is_refused() {
-        for text in ["none", "gaussian", "uniform", "very-sparse:2.5", "rademacher", "oporp", "oporp:4"] {
+        for text in ["none", "gaussian", "uniform", "very-sparse:2.5", "rademacher", "oporp", "oporp:4", "bins"] {
             let kind: ProjectionKind = text.parse().unwrap();
             assert_eq!(kind.to_string(), text);
             assert_eq!(serde_json::from_str::<ProjectionKind>(&serde_json::to_string(&kind).unwrap()).unwrap(), kind);

@@ -2,7 +2,7 @@
 
 use super::dense::{Dense, Law};
 use super::oporp::Oporp;
-use super::{ProjectionKind, Seed};
+use super::{Bins, ProjectionKind, Seed};
 use crate::error::ParameterError;
 use crate::vectors::PrivateRow;
 use std::fmt;
@@ -83,14 +83,46 @@ impl Projection {
                 }
                 Matrix::Oporp(Oporp::new(&seed, dim, k, repeats))
             }
+            ProjectionKind::Bins => {
+                return Err(ParameterError::invalid("bins are given by --bins, not as a kind of projection alone"));
+            }
         };
         Ok(Self(Arc::new(Parts { kind, seed, dim, k, matrix })))
+    }
+
+    /// The projection of a public partition; attributes that it leaves out lie where OPORP's seed puts them.
+    pub fn with_bins(bins: Arc<Bins>, seed: Seed) -> Self {
+        let (dim, k) = (bins.dim(), bins.len());
+        Self(Arc::new(Parts {
+            kind: ProjectionKind::Bins,
+            seed,
+            dim,
+            k,
+            matrix: Matrix::Oporp(Oporp::with_bins(&seed, bins)),
+        }))
     }
 
     /// True if both are the same matrix.
     pub fn equals(&self, other: &Self) -> bool {
         let parts = |p: &Self| (p.kind(), p.seed(), p.dim(), p.k());
-        parts(self) == parts(other)
+        parts(self) == parts(other) && self.bins() == other.bins()
+    }
+
+    /// The public partition, for bins.
+    pub fn bins(&self) -> Option<&Arc<Bins>> {
+        self.oporp().and_then(Oporp::placed)
+    }
+
+    /// How many attributes enter each bin of a public partition with minus, and with plus; `None` for every other kind.
+    pub fn bin_signs(&self) -> Option<&[[u64; 2]]> {
+        self.oporp().and_then(Oporp::signs)
+    }
+
+    /// What each bin of a public partition counts when rows are compared: `1/sqrt(n_b)`, which makes the inner product that
+    /// of the rows with every attribute replaced by its bin's mean. `None` for every other kind.
+    pub fn bin_weights(&self) -> Option<Vec<f32>> {
+        let weight = |[minus, plus]: &[u64; 2]| 1.0 / ((minus + plus) as f32).sqrt();
+        self.bin_signs().map(|signs| signs.iter().map(weight).collect())
     }
 
     /// The law of W.
@@ -177,12 +209,12 @@ impl Projection {
         }
     }
 
-    /// OPORP's attributes by bin, for blocks of rows.
-    pub(super) fn bins(&self) -> Option<&super::oporp::ByBin> {
+    /// The attributes of OPORP or of bins by bin, for blocks of rows.
+    pub(super) fn by_bin(&self) -> Option<&super::oporp::ByBin> {
         self.oporp().map(Oporp::by_bin)
     }
 
-    /// The OPORP that it is.
+    /// The OPORP that it is, or the bins.
     pub(super) fn oporp(&self) -> Option<&Oporp> {
         match &self.0.matrix {
             Matrix::Oporp(oporp) => Some(oporp),
@@ -265,7 +297,7 @@ impl Projection {
     pub fn max_abs_per_output(&self) -> Vec<u32> {
         match &self.0.matrix {
             Matrix::Dense(dense) if dense.law() != Law::Rademacher => dense.extremes().per_output.clone(),
-            _ => vec![1; self.k()], // no bin of OPORP is empty
+            _ => vec![1; self.k()], // no bin is empty
         }
     }
 
@@ -279,7 +311,7 @@ impl Projection {
         }
     }
 
-    /// `c` in the variance of the estimators: `1/k` (dense), the chance of a common bin over `t` (OPORP), 0 (none).
+    /// `c` in the variance of the estimators: `1/k` (dense), the chance of a common bin over `t` (OPORP), 0 (none, bins).
     pub fn variance_factor(&self) -> f64 {
         match &self.0.matrix {
             Matrix::Identity => 0.0,

@@ -3,16 +3,17 @@
 //! Algorithm 4 of the paper with sums as they are (no 1/sqrt factor). The permutation is a Feistel network on bits
 //! with cycle walking, so that the bin of one attribute costs the same for p = 10 and p = 2^32. Departures: k need
 //! not divide p (the first `p mod k` bins have one position more); t repetitions are t independent OPORPs of k/t
-//! bins side by side.
+//! bins side by side. A public partition ([`Bins`]) may place attributes itself: permutation and sign are then used for
+//! the attributes that it leaves out.
 
-use super::Seed;
 use super::cache::{Cache, compute_once};
 use super::stream::{PERMUTATION, SIGNS, Stream};
+use super::{Bins, Seed};
 use crate::parallel;
 use crate::vectors::PrivateRow;
 use rand_core::Rng;
 use std::ops::AddAssign;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The table of bins and signs is kept up to this size; beyond it every attribute is computed when it is needed.
 const CACHED_BYTES: usize = 64 << 20;
@@ -67,14 +68,14 @@ fn round((a, b): (u64, u64), half: u64) -> u64 {
     (h ^ h >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-/// The sizes of the bins: the first `larger` have `size + 1` positions, the others `size`.
+/// Positions in bins of even sizes: the first `larger` have `size + 1` positions, the others `size`.
 #[derive(Debug, Clone, Copy)]
-struct Bins {
+struct Even {
     size: u64,
     larger: u64,
 }
 
-impl Bins {
+impl Even {
     fn new(p: u64, bins: u64) -> Self {
         Self { size: p / bins, larger: p % bins }
     }
@@ -96,20 +97,25 @@ enum Table {
 pub(super) struct ByBin {
     /// One list a repetition.
     pub(super) entries: Vec<Vec<u32>>,
-    /// The first so many bins of a repetition have one attribute more.
-    pub(super) larger: usize,
-    /// The others have so many.
-    pub(super) size: usize,
+    /// Where each bin ends in its repetition's list; the same for all.
+    pub(super) ends: Vec<usize>,
 }
 
-/// An OPORP, as a function of its seed.
+/// An OPORP, as a function of its seed and of the attributes that a public partition places.
 pub(super) struct Oporp {
     dim: usize,
     bins: usize, // k/t, of one repetition
-    sizes: Bins,
+    even: Even,
     repetitions: Vec<(Permutation, Stream)>,
+    placed: Option<Placed>,
     table: Cache<Table>,
     by_bin: OnceLock<ByBin>,
+}
+
+/// A public partition, and the sizes that its bins have with the attributes that it leaves out.
+struct Placed {
+    bins: Arc<Bins>,
+    signs: Vec<[u64; 2]>, // attributes of each bin that enter it with minus, and with plus
 }
 
 impl Oporp {
@@ -123,25 +129,64 @@ impl Oporp {
         Self {
             dim,
             bins,
-            sizes: Bins::new(dim as u64, bins as u64),
+            even: Even::new(dim as u64, bins as u64),
             repetitions: (0..repeats as u32).map(repetition).collect(),
+            placed: None,
             table: Cache::new(),
             by_bin: OnceLock::new(),
         }
+    }
+
+    /// The OPORP whose attributes lie where the partition has placed them.
+    pub(super) fn with_bins(seed: &Seed, bins: Arc<Bins>) -> Self {
+        let mut oporp = Self::new(seed, bins.dim(), bins.len(), 1);
+        let mut signs = vec![[0; 2]; bins.len()];
+        for attribute in 0..bins.dim() {
+            let (bin, plus) = bins.place(attribute).unwrap_or_else(|| oporp.locate(0, attribute));
+            signs[bin][usize::from(plus)] += 1;
+        }
+        oporp.placed = Some(Placed { bins, signs });
+        oporp
     }
 
     pub(super) fn repeats(&self) -> usize {
         self.repetitions.len()
     }
 
-    /// The most positions that a bin has: `ceil(p / (k/t))`.
+    /// The public partition.
+    pub(super) fn placed(&self) -> Option<&Arc<Bins>> {
+        self.placed.as_ref().map(|placed| &placed.bins)
+    }
+
+    /// Attributes that enter each bin of a public partition with minus, and with plus.
+    pub(super) fn signs(&self) -> Option<&[[u64; 2]]> {
+        self.placed.as_ref().map(|placed| &placed.signs[..])
+    }
+
+    /// Attributes of each bin of one repetition.
+    pub(super) fn sizes(&self) -> Vec<u64> {
+        let Even { size, larger } = self.even;
+        match &self.placed {
+            Some(placed) => placed.signs.iter().map(|[minus, plus]| minus + plus).collect(),
+            None => (0..self.bins as u64).map(|bin| size + u64::from(bin < larger)).collect(),
+        }
+    }
+
+    /// The most attributes that a bin has: `ceil(p / (k/t))` unless a partition has placed them.
     pub(super) fn largest_bin(&self) -> u64 {
-        self.sizes.size + u64::from(self.sizes.larger > 0)
+        match &self.placed {
+            Some(placed) => placed.signs.iter().map(|[minus, plus]| minus + plus).max().expect("a bin"),
+            None => self.even.size + u64::from(self.even.larger > 0),
+        }
     }
 
     /// `sum_b n_b (n_b - 1) / (p (p - 1))` over the bins of one repetition: the chance that two attributes share a bin.
+    /// 0 for bins, which are not drawn.
     pub(super) fn collision_rate(&self) -> f64 {
-        let Bins { size, larger } = self.sizes;
+        if self.placed.is_some() {
+            return 0.0;
+        }
+        let Even { size, larger } = self.even;
         let pairs = |n: u64| n as f64 * n.saturating_sub(1) as f64;
         let sum = larger as f64 * pairs(size + 1) + (self.bins as u64 - larger) as f64 * pairs(size);
         if self.dim > 1 { sum / pairs(self.dim as u64) } else { 0.0 }
@@ -150,12 +195,21 @@ impl Oporp {
     #[inline]
     fn output(&self, repetition: usize, attribute: usize) -> usize {
         let position = self.repetitions[repetition].0.position(attribute as u64);
-        repetition * self.bins + self.sizes.of(position) as usize
+        repetition * self.bins + self.even.of(position) as usize
     }
 
     /// Output and sign (true means plus) of one attribute in one repetition.
     fn locate(&self, repetition: usize, attribute: usize) -> (usize, bool) {
+        if let Some(place) = self.place(attribute) {
+            return place;
+        }
         (self.output(repetition, attribute), self.repetitions[repetition].1.bit(attribute as u64))
+    }
+
+    /// Where a partition has put an attribute; it has one repetition.
+    #[inline]
+    fn place(&self, attribute: usize) -> Option<(usize, bool)> {
+        self.placed.as_ref()?.bins.place(attribute)
     }
 
     pub(super) fn weights(&self, attribute: usize, out: &mut [i32]) {
@@ -190,8 +244,9 @@ impl Oporp {
                     if at % 32 == 0 {
                         word = signs.next_u32();
                     }
-                    let plus = (word >> (at % 32) & 1) as usize;
-                    *entry = narrow(2 * self.output(r, task * TASK + at) + plus);
+                    let (attribute, plus) = (task * TASK + at, word >> (at % 32) & 1 == 1);
+                    let (output, plus) = self.place(attribute).unwrap_or_else(|| (self.output(r, attribute), plus));
+                    *entry = narrow(2 * output + usize::from(plus));
                 }
             }
         });
@@ -205,10 +260,15 @@ impl Oporp {
     /// The attributes by bin; `dim` is below 2^31.
     pub(super) fn by_bin(&self) -> &ByBin {
         compute_once(&self.by_bin, || {
-            let Bins { size, larger } = self.sizes;
+            let sizes = self.sizes();
+            let ends = sizes.iter().scan(0, |end, &size| {
+                *end += size as usize;
+                Some(*end)
+            });
+            let ends: Vec<usize> = ends.collect();
             let entries = (0..self.repeats()).map(|r| {
                 let mut entries = vec![0; self.dim];
-                let mut next: Vec<usize> = (0..self.bins).map(|b| b * size as usize + b.min(larger as usize)).collect();
+                let mut next: Vec<usize> = ends.iter().zip(&sizes).map(|(end, &size)| end - size as usize).collect();
                 for attribute in 0..self.dim {
                     let (output, plus) = self.locate(r, attribute);
                     let next = &mut next[output - r * self.bins];
@@ -217,7 +277,7 @@ impl Oporp {
                 }
                 entries
             });
-            ByBin { entries: entries.collect(), larger: larger as usize, size: size as usize }
+            ByBin { entries: entries.collect(), ends }
         })
     }
 
@@ -344,8 +404,28 @@ mod tests {
                 assert_eq!(oporp.largest_bin(), *sizes.iter().max().unwrap());
                 let collisions = sizes.iter().map(|n| n * (n - 1)).sum::<u64>() as f64;
                 assert_eq!(oporp.collision_rate(), collisions / ((p * (p - 1)) as f64).max(1.0));
+                assert_eq!(oporp.sizes(), sizes);
             }
         }
+    }
+
+    /// Attributes that the partition lists lie where it says, the others where OPORP's seed puts them.
+    #[test]
+    fn placed_attributes_lie_where_the_partition_says() {
+        let (p, k, seed) = (TASK + 100, 37, Seed([7; 32]));
+        let place = |at: usize| (at % 3 > 0).then_some((if at % 7 == 0 { 0 } else { (at % k) as u32 }, at % 5 == 0));
+        let places: Vec<_> = (0..p).map(place).collect();
+        let bins = Bins::new(&places, k, super::super::Origin::Made).unwrap();
+        let (placed, hashed) = (Oporp::with_bins(&seed, Arc::new(bins)), Oporp::new(&seed, p, k, 1));
+        let table: Vec<usize> = placed.build(|entry| entry);
+        let mut sizes = vec![0; k];
+        for at in 0..p {
+            let expected = place(at).map_or_else(|| hashed.locate(0, at), |(bin, plus)| (bin as usize, plus));
+            assert_eq!(placed.locate(0, at), expected);
+            assert_eq!(table[at], 2 * expected.0 + usize::from(expected.1));
+            sizes[expected.0] += 1;
+        }
+        assert_eq!((placed.sizes(), placed.largest_bin()), (sizes.clone(), *sizes.iter().max().unwrap()));
     }
 
     #[test]

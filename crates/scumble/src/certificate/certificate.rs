@@ -8,7 +8,7 @@ use super::{ContentHashes, Signature, SigningKey};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, Parameters};
 use scumble_core::privacy::{Guarantee, Individual, Notion, Promise, Unit};
-use scumble_core::projection::Projection;
+use scumble_core::projection::{Partition, Projection};
 use scumble_core::release::{Encoder, EncodingStatement, Releaser};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -122,6 +122,9 @@ pub struct ProjectionStatement {
     pub k: usize,
     /// Repetitions of OPORP.
     pub repeats: usize,
+    /// The public partition: `grid:28x28`, or the hash of its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<String>,
 }
 
 /// SHA-256 of each released column.
@@ -193,6 +196,7 @@ impl Certificate {
                 p: parameters.dim,
                 k: parameters.k,
                 repeats: parameters.repeats,
+                bins: parameters.bins.as_ref().map(Partition::name),
             },
             grid_exponent: mechanism.grid().exponent(),
             noise: serde_json::to_value(mechanism.perturbation().facts()).expect("facts are JSON values"),
@@ -308,6 +312,8 @@ impl Certificate {
             "version"
         } else if (a.p, a.k, a.repeats) != (b.p, b.k, b.repeats) {
             "size (p, k or repeats)"
+        } else if a.bins != b.bins {
+            "partition into bins"
         } else if a.seed != b.seed {
             "seed"
         } else {
@@ -315,7 +321,7 @@ impl Certificate {
         };
         Err(ParameterError::invalid(format!(
             "the two releases have projections of another {field}: their rows cannot be compared; release both with \
-             the same --seed, --projection and -k"
+             the same --seed, --projection, --bins and -k"
         )))
     }
 }

@@ -5,6 +5,12 @@
 //! `|x~-y~|^2 - 2k s2`; cosine by the delta method; angle from randomized-response bits. Unknown A, B, g are replaced
 //! by their own debiased estimates; the term `-2 sum u_i^2 v_i^2`, which a release cannot tell, is left out, so that
 //! intervals err on the wide side.
+//!
+//! Bins of a public partition are not random: their release tells `Pu`, each attribute replaced by its bin's (signed) mean,
+//! and `u.v = Pu.Pv + (u-Pu).(v-Pv)`. The second term is no noise, and is bounded by `|u-Pu| |v-Pv|`, which the range and
+//! the bins' means bound in turn (`bins`). Estimates then are of the pooled rows, intervals are widened by the bound.
+
+mod bins;
 
 pub mod variance;
 
@@ -26,12 +32,16 @@ pub struct Estimate {
     pub variance: f64,
     /// 95% interval.
     pub interval: (f64, f64),
+    /// The most that the value may be off for want of what lies inside the bins of a public partition. It is no noise:
+    /// no number of releases averages it away. The interval holds it already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bias: Option<f64>,
 }
 
 impl Estimate {
     fn new(value: f64, variance: f64) -> Self {
         let half = Z95 * variance.max(0.0).sqrt();
-        Self { value, variance, interval: (value - half, value + half) }
+        Self { value, variance, interval: (value - half, value + half), bias: None }
     }
 
     /// A squared length: its variance `4 s2 D + fixed + 2 c D^2` grows with the unknown D itself, so the interval holds
@@ -50,7 +60,7 @@ impl Estimate {
     }
 
     fn undefined() -> Self {
-        Self { value: f64::NAN, variance: f64::NAN, interval: (f64::NAN, f64::NAN) }
+        Self { value: f64::NAN, variance: f64::NAN, interval: (f64::NAN, f64::NAN), bias: None }
     }
 }
 
@@ -153,6 +163,9 @@ fn pair(a: RowRef<'_>, b: RowRef<'_>) -> Result<(Law, Law, Vec<f64>, Vec<f64>), 
 /// `u.v`.
 pub fn inner_product(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     let (la, lb, x, y) = pair(a, b)?;
+    if let Some((pa, pb)) = bins::Pooled::pair(a, b, &la, &lb) {
+        return Ok(pa.inner_product(&pb));
+    }
     let g = dot(&x, &y);
     Ok(Estimate::new(g, inner_product_variance(&la, &lb, &x, &y, g)))
 }
@@ -179,6 +192,10 @@ pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate
     let Perturbation::Cap(cap) = a.release.mechanism().perturbation() else {
         let law = Law::of(a.release)?;
         let exact = Law { s2: 0.0, m4: 0.0, ..law };
+        if let Some(pooled) = bins::Pooled::new(a.release, &a.values(), &law) {
+            let query = bins::Pooled::new(a.release, &query, &exact).expect("the same bins");
+            return Ok(pooled.inner_product(&query));
+        }
         let (x, g) = (a.values(), dot(&a.values(), &query));
         return Ok(Estimate::new(g, inner_product_variance(&law, &exact, &x, &query, g)));
     };
@@ -191,13 +208,16 @@ pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate
         ));
     };
     let (value, variance) = cap.gain().inner_product(score, squared_norm);
-    Ok(Estimate { value, variance, interval })
+    Ok(Estimate { value, variance, interval, bias: None })
 }
 
 /// `|u|^2`.
 pub fn squared_norm(a: RowRef<'_>) -> Result<Estimate, EstimateError> {
     let law = Law::of(a.release)?;
     let x = a.values();
+    if let Some(pooled) = bins::Pooled::new(a.release, &x, &law) {
+        return Ok(pooled.squared_norm());
+    }
     let value = law.squared_norm(&x);
     Ok(Estimate::squared_length(value, law.s2, law.k * (law.m4 - law.s2 * law.s2), law.c))
 }
@@ -205,6 +225,9 @@ pub fn squared_norm(a: RowRef<'_>) -> Result<Estimate, EstimateError> {
 /// `|u-v|^2`.
 pub fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     let (la, lb, x, y) = pair(a, b)?;
+    if let Some((pa, pb)) = bins::Pooled::pair(a, b, &la, &lb) {
+        return Ok(pa.squared_distance(&pb));
+    }
     let difference: Vec<f64> = x.iter().zip(&y).map(|(a, b)| a - b).collect();
     let s2 = la.s2 + lb.s2;
     // Fourth moment of a sum of two independent symmetric variables.
@@ -216,6 +239,13 @@ pub fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, Estima
 /// `u.v / (|u| |v|)`, NaN when a debiased norm is not positive.
 pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     let (la, lb, x, y) = pair(a, b)?;
+    if bins::Pooled::pair(a, b, &la, &lb).is_some() {
+        return Err(EstimateError::NotIdentifiable(
+            "bins keep the means of their attributes and not the rows' lengths, so that angles are not in the release; use \
+             it for ranking (search), or ask for the inner product with its bound"
+                .into(),
+        ));
+    }
     let (g, na, nb) = (dot(&x, &y), la.squared_norm(&x), lb.squared_norm(&y));
     if na <= 0.0 || nb <= 0.0 {
         return Ok(Estimate::undefined());

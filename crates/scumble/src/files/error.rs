@@ -80,6 +80,8 @@ impl fmt::Display for ReadError {
 pub enum ReadErrorKind {
     #[error("{0}")]
     Io(String),
+    #[error("{0}")]
+    Public(String),
     #[error("not a file; give a file, or a folder of Parquet files")]
     NotAFile,
     #[error("kind not known from the name; give --format npy, parquet, csv, tsv, libsvm or idx")]

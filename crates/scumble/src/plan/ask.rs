@@ -6,7 +6,7 @@ use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, SignrpMode};
 use scumble_core::noise::NoiseKey;
 use scumble_core::privacy::Unit;
-use scumble_core::projection::{ProjectionKind, Seed};
+use scumble_core::projection::{Partition, ProjectionKind, Seed};
 use scumble_core::release::{Encoding, Releaser};
 use scumble_core::vectors::Range;
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,8 @@ pub struct Ask {
     #[serde(default)]
     pub projection: Option<ProjectionKind>,
     #[serde(default)]
+    pub bins: Option<Partition>,
+    #[serde(default)]
     pub sketch_clip: Option<f64>,
     #[serde(default)]
     pub norm_bound: Option<f64>,
@@ -96,6 +98,7 @@ impl Ask {
             seed: None,
             repeats: None,
             projection: None,
+            bins: None,
             sketch_clip: None,
             norm_bound: None,
             clip_norm: None,
@@ -114,9 +117,12 @@ impl Ask {
     ///
     /// The unit is one attribute, or the record where the mechanism knows no other. Beta is the width of the range, so
     /// that a value may be replaced by any other; units that add up moves of all attributes have no such default. The
-    /// seed is that of `key`, so that all releases with one key can be compared, or else a fresh one.
+    /// seed is that of `key`, so that all releases with one key can be compared, or else a fresh one. Bins fix a mechanism
+    /// and a size that suit them where those are open.
     pub fn request(&self, dim: usize, key: Option<&NoiseKey>) -> Result<Request, AskError> {
-        let record = self.mechanism.is_some_and(MechanismId::is_record);
+        // Bins without a mechanism: the best values for one attribute.
+        let mechanism = self.mechanism.or(self.bins.as_ref().map(|_| MechanismId::DpOporpStaircase));
+        let record = mechanism.is_some_and(MechanismId::is_record);
         let unit = self.unit.unwrap_or(if record { Unit::Record } else { Unit::Attribute });
         let beta = match (self.beta, unit) {
             (Some(beta), _) => beta,
@@ -129,7 +135,7 @@ impl Ask {
         if self.bytes == Some(0) {
             return Err(ParameterError::invalid("bytes must be at least 1").into());
         }
-        if let (Some(delta), Some(id)) = (self.delta, self.mechanism)
+        if let (Some(delta), Some(id)) = (self.delta, mechanism)
             && id.notion() == NotionKind::Pure
         {
             let message = format!(
@@ -142,7 +148,8 @@ impl Ask {
             (None, Some(key)) => Seed(key.public_seed()),
             (None, None) => Seed::generate()?,
         };
-        let k = match (self.mechanism, self.k) {
+        let suggested = self.bins.as_ref().and_then(|bins| bins.suggested_k(self.epsilon));
+        let k = match (mechanism, self.k.or(suggested)) {
             (Some(id), Some(k)) if id.is_raw() && k != dim => {
                 let message = format!("raw mechanisms have no projection: leave k out (it is {dim}, not {k})");
                 return Err(ParameterError::invalid(message).into());
@@ -151,12 +158,13 @@ impl Ask {
             (_, k) => k,
         };
         // Mechanism and size give way to the plan's where they are open.
-        let id = self.mechanism.unwrap_or(MechanismId::DpOporpStaircase);
+        let id = mechanism.unwrap_or(MechanismId::DpOporpStaircase);
         let parameters = Parameters {
             repeats: self.repeats.unwrap_or(1),
             delta: self.delta,
             unit,
             projection: self.projection,
+            bins: self.bins.clone(),
             sketch_clip: self.sketch_clip,
             norm_bound: self.norm_bound,
             clip_norm: self.clip_norm,
@@ -170,7 +178,7 @@ impl Ask {
             i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
             ..Parameters::new(id, dim, k.unwrap_or(1), self.epsilon, beta, self.range, seed)
         };
-        Ok(Request { parameters, mechanism: self.mechanism, k, encoding: self.encoding, bytes: self.bytes })
+        Ok(Request { parameters, mechanism, k, encoding: self.encoding, bytes: self.bytes })
     }
 
     /// The mechanism, where it and its size are fixed.

@@ -1,7 +1,8 @@
 //! Exact top-R over released rows: Hamming on bits, cosine or inner product on values and symbols.
 //!
 //! A query is either released too, or the searcher's own exact vector: projected, not noised. The exact query of a
-//! searcher is not protected, and ranks clearly better. Ties go to the lower row, so results are repeatable.
+//! searcher is not protected, and ranks clearly better. Ties go to the lower row, so results are repeatable. Bins of a
+//! public partition count by `1/sqrt` of their attributes.
 
 mod hits;
 mod kernels;
@@ -135,7 +136,7 @@ fn found(
             "Hamming ranks released bits against released bits; use cosine or inner-product here",
         )),
         (metric, queries) => match symbols::Packed::new(release) {
-            Some(packed) => Ok(packed.search(&query_values(queries), top, metric)),
+            Some(packed) => Ok(packed.search(&query_values(release, queries), top, metric)),
             None => Ok(by_score(release, queries, top, metric)),
         },
     }
@@ -201,18 +202,45 @@ fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<
     merged.into_iter().map(Nearest::into_hits).collect()
 }
 
-/// Every query as values.
-fn query_values(queries: Queries<'_>) -> Vec<Vec<f32>> {
-    match queries {
-        Queries::Released(other) => (0..other.len()).map(|q| other.values(q)).collect(),
-        Queries::Exact(exact) => (0..exact.len()).map(|q| exact.row(q).to_vec()).collect(),
+/// What the coordinates of released rows count: bins of a public partition by their size, bits and all others alike.
+fn row_weights(release: &Release) -> Option<Vec<f32>> {
+    match release.mechanism().id().output() {
+        OutputKind::Bits => None,
+        _ => release.mechanism().projection().bin_weights(),
     }
+}
+
+/// Every query as values, weighted like the rows; an exact query always by the sizes of its bins.
+fn query_values(release: &Release, queries: Queries<'_>) -> Vec<Vec<f32>> {
+    let (mut values, weights) = match queries {
+        Queries::Released(other) => {
+            ((0..other.len()).map(|q| other.values(q)).collect::<Vec<_>>(), row_weights(release))
+        }
+        Queries::Exact(exact) => {
+            let weights = release.mechanism().projection().bin_weights();
+            ((0..exact.len()).map(|q| exact.row(q).to_vec()).collect(), weights)
+        }
+    };
+    if let Some(weights) = weights {
+        values.iter_mut().for_each(|query| weigh(query, &weights));
+    }
+    values
+}
+
+fn weigh(values: &mut [f32], weights: &[f32]) {
+    values.iter_mut().zip(weights).for_each(|(value, weight)| *value *= weight);
 }
 
 /// Inner products on decoded rows: every encoding, and what the look-up of packed rows is checked against.
 fn by_score(release: &Release, queries: Queries<'_>, top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-    let decode = |row: usize, out: &mut [f32]| release.encoder().decode(release.row(row), out);
-    nearest(simd::level(), release.len(), &decode, &query_values(queries), top, metric)
+    let weights = row_weights(release);
+    let decode = |row: usize, out: &mut [f32]| {
+        release.encoder().decode(release.row(row), out);
+        if let Some(weights) = &weights {
+            weigh(out, weights);
+        }
+    };
+    nearest(simd::level(), release.len(), &decode, &query_values(release, queries), top, metric)
 }
 
 /// Decoded rows that stay in a core's second cache while all queries pass.

@@ -17,13 +17,16 @@ pub(super) struct Packed<'a> {
     per_byte: usize,
     /// Value of digit i of byte state s at `s * per_byte + i`.
     values: Vec<f32>,
+    /// What each coordinate counts.
+    weights: Vec<f32>,
 }
 
 impl<'a> Packed<'a> {
     /// `None` if the rows are no packed codes.
     pub(super) fn new(release: &'a Release) -> Option<Self> {
         let (per_byte, values) = release.encoder().byte_values()?;
-        Some(Self { release, per_byte, values })
+        let weights = super::row_weights(release).unwrap_or_else(|| vec![1.0; release.k()]);
+        Some(Self { release, per_byte, values, weights })
     }
 
     /// The `top` best rows for each query.
@@ -58,10 +61,11 @@ impl<'a> Packed<'a> {
     /// For each byte of a row and each of its states, the part of every query's score.
     fn tables(&self, queries: &[Vec<f32>]) -> Vec<[[f32; LANES]; 256]> {
         let table = |first: usize| {
+            let weights = &self.weights[first..];
             let mut table = [[0.0f32; LANES]; 256];
             for (entry, values) in table.iter_mut().zip(self.values.chunks_exact(self.per_byte)) {
                 for (part, query) in entry.iter_mut().zip(queries) {
-                    *part = query[first..].iter().zip(values).map(|(q, value)| q * value).sum();
+                    *part = query[first..].iter().zip(values).zip(weights).map(|((q, v), w)| q * v * w).sum();
                 }
             }
             table
@@ -71,15 +75,13 @@ impl<'a> Packed<'a> {
 
     /// The Euclidean length of every row.
     fn lengths(&self) -> impl Iterator<Item = f32> + '_ {
-        let (k, per_byte) = (self.release.k(), self.per_byte);
-        let squares = move |digits: usize| -> Vec<f32> {
-            self.values.chunks_exact(per_byte).map(|values| values[..digits].iter().map(|v| v * v).sum()).collect()
+        let squares = |weights: &[f32]| -> Vec<f32> {
+            let square = |values: &[f32]| values.iter().zip(weights).map(|(v, w)| v * v * w * w).sum();
+            self.values.chunks_exact(self.per_byte).map(square).collect()
         };
-        let (full, last) = (squares(per_byte), squares(k - (k - 1) / per_byte * per_byte));
+        let tables: Vec<Vec<f32>> = self.weights.chunks(self.per_byte).map(squares).collect();
         self.release.bytes().chunks_exact(self.release.encoder().bytes_per_row()).map(move |bytes| {
-            let (end, others) = bytes.split_last().expect("a row has bytes");
-            let sum: f32 = others.iter().map(|&byte| full[usize::from(byte)]).sum();
-            (sum + last[usize::from(*end)]).sqrt()
+            bytes.iter().zip(&tables).map(|(&byte, table)| table[usize::from(byte)]).sum::<f32>().sqrt()
         })
     }
 }

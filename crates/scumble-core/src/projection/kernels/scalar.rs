@@ -69,11 +69,10 @@ pub(super) fn untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [
 macro_rules! oporp {
     ($name:ident, $cell:ty, $sum:ty) => {
         #[inline(always)]
-        pub(super) fn $name(cells: &[$cell], entries: &[u32], larger: usize, size: usize, out: &mut [$sum]) {
+        pub(super) fn $name(cells: &[$cell], entries: &[u32], ends: &[usize], out: &mut [$sum]) {
             let cells = cells.as_chunks::<LANES>().0;
             let mut at = 0;
-            for (j, lanes) in out.chunks_exact_mut(LANES).enumerate() {
-                let end = at + size + usize::from(j < larger);
+            for (lanes, &end) in out.chunks_exact_mut(LANES).zip(ends) {
                 let (mut sums, mut lack) = ([0; LANES], 0);
                 for &entry in &entries[at..end] {
                     // All ones for minus: x ^ -1 = -x - 1, and the ones are made up for at the end.

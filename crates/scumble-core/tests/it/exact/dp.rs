@@ -10,7 +10,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 use scumble_core::exact;
 use scumble_core::mechanism::{Mechanism, MechanismId, OutputKind, Parameters};
 use scumble_core::privacy::{Notion, Promise, Unit};
-use scumble_core::projection::Seed;
+use scumble_core::projection::{Bins, Origin, Partition, Seed};
 use scumble_core::vectors::{PrivateRow, Range};
 use std::collections::HashMap;
 
@@ -67,17 +67,28 @@ fn outputs(mechanism: &Mechanism, x: i64, moved: i64, window: i64) -> std::ops::
             }
             a[0].min(b[0]) - window..=a[0].max(b[0]) + window
         }
-        _ => 0..=1,
+        OutputKind::Symbols => 0..=mechanism.symbol_values().len() as i64 - 1,
+        OutputKind::Bits => 0..=1,
     }
 }
 
 /// The worst ratio between neighbours, or `None` when an output is possible from one and impossible from the other.
 fn worst_ratio(mechanism: &Mechanism, case: Case, window: i64) -> Option<BigRational> {
+    worst_ratio_by(mechanism, case, window, &|u| project(mechanism, u))
+}
+
+/// The same with another projection than the mechanism's own: for planted faults.
+fn worst_ratio_by(
+    mechanism: &Mechanism,
+    case: Case,
+    window: i64,
+    project: &dyn Fn(&[i32]) -> Vec<i64>,
+) -> Option<BigRational> {
     let mut worst = BigRational::one();
     let mut seen: HashMap<(usize, i64, i64), Option<BigRational>> = HashMap::new();
     let individual = matches!(mechanism.promise(), Promise::NotPrivate(_));
     for u in rows(case) {
-        let x = project(mechanism, &u);
+        let x = project(&u);
         for i in 0..case.p {
             for move_by in -case.steps..=case.steps {
                 let mut v = u.clone();
@@ -85,7 +96,7 @@ fn worst_ratio(mechanism: &Mechanism, case: Case, window: i64) -> Option<BigRati
                 if v[i].abs() > case.top {
                     continue;
                 }
-                let y = project(mechanism, &v);
+                let y = project(&v);
                 let mut ratio = BigRational::one();
                 for j in 0..case.k {
                     if x[j] == y[j] && !individual {
@@ -262,6 +273,76 @@ fn sign_oporp() {
         check_pure(id, Case { p: 4, k: 4, top: 2, steps: 2, repeats: 2 }, &EPSILONS, |_| ());
     }
     check_pure(MechanismId::DpSignoporpCeil, OPORP, &EPSILONS, |p| p.thresholds = vec![1.0]);
+}
+
+/// Bins of three, one and one attributes, signs mixed; attribute 4 is left to the seed.
+const BINS: Case = Case { p: 5, k: 3, top: 1, steps: 2, repeats: 1 };
+
+fn bins(case: Case) -> Partition {
+    let places = [Some((0, true)), Some((1, false)), Some((0, false)), Some((0, true)), None];
+    let mut places = places[..case.p].to_vec();
+    places[case.p - 2] = Some((case.k as u32 - 1, true)); // no bin is empty
+    Partition::of(&Bins::new(&places, case.k, Origin::Made).unwrap())
+}
+
+/// Every OPORP law, unchanged: one attribute still touches one bin with weight 1.
+#[test]
+fn bins_of_a_public_partition() {
+    use MechanismId::*;
+    for id in [DpOporpLaplace, DpOporpStaircase, DpOporpLattice, DpOporpZones] {
+        check_pure(id, BINS, &EPSILONS, |p| p.bins = Some(bins(BINS)));
+    }
+    for id in [DpSignoporpRr, DpSignoporpRrSmooth, DpSignoporpCeil] {
+        check_pure(id, BINS, &EPSILONS, |p| p.bins = Some(bins(BINS)));
+    }
+    check_pure(DpOporpLaplace, Case { p: 4, k: 2, ..BINS }, &EPSILONS, |p| p.bins = Some("grid:2x2".parse().unwrap()));
+    let case = Case { p: 4, k: 2, top: 4, steps: 8, repeats: 1 };
+    let spent = check_approximate(DpOporp, case, 1.0, 1e-6, |p| p.bins = Some(bins(case)));
+    assert!(spent > 0.5e-6, "spends only {spent}");
+}
+
+/// The group claim where it is tight: all n attributes of one bin move by beta together, and the loss is n epsilon.
+#[test]
+fn a_whole_bin_moved_costs_its_attributes() {
+    let epsilon = 0.5;
+    for id in [MechanismId::DpOporpLaplace, MechanismId::DpOporpStaircase, MechanismId::DpSignoporpCeil] {
+        let mut parameters = parameters(id, BINS, epsilon, None);
+        parameters.bins = Some(bins(BINS));
+        let mechanism = Mechanism::new(parameters).unwrap();
+        let signs = mechanism.projection().bin_signs().unwrap();
+        let bin = (0..BINS.k).max_by_key(|&bin| signs[bin].iter().sum::<u64>()).unwrap();
+        let group = signs[bin].iter().sum::<u64>() as f64;
+        let reach = i64::from(BINS.top) * group as i64;
+        let (low, high) = (vec![-reach; BINS.k], vec![reach; BINS.k]);
+        let loss = outputs(&mechanism, -reach, reach, 6).map(|y| {
+            let p = |x: &[i64]| mechanism.perturbation().probability(x, bin, y);
+            ln(&(p(&low) / p(&high))).max(ln(&(p(&high) / p(&low))))
+        });
+        let worst = loss.fold(0.0, f64::max);
+        assert!(group >= 2.0 && worst <= group * epsilon, "{id}: {worst}");
+        assert!(worst > 0.9 * group * epsilon || id == MechanismId::DpSignoporpCeil, "{id} is not tight: {worst}");
+    }
+}
+
+/// Planted faults: an attribute in two bins, and a sign of 2. No file can say either; the enumeration finds both.
+#[test]
+fn an_attribute_in_two_bins_or_with_weight_2_is_found() {
+    for id in [MechanismId::DpOporpLaplace, MechanismId::DpOporpStaircase, MechanismId::DpSignoporpCeil] {
+        let case = Case { p: 3, k: 2, top: 2, steps: 2, repeats: 1 };
+        let mut parameters = parameters(id, case, 1.0, None);
+        parameters.bins = Some(Partition::of(
+            &Bins::new(&[Some((0, true)), Some((0, true)), Some((1, true))], 2, Origin::Made).unwrap(),
+        ));
+        let mechanism = Mechanism::new(parameters).unwrap();
+        let honest = |u: &[i32]| vec![i64::from(u[0] + u[1]), i64::from(u[2])];
+        let twice = |u: &[i32]| vec![i64::from(u[0] + u[1]), i64::from(u[2] + u[1])];
+        let double = |u: &[i32]| vec![i64::from(u[0] + 2 * u[1]), i64::from(u[2])];
+        let private = |project: &dyn Fn(&[i32]) -> Vec<i64>| {
+            worst_ratio_by(&mechanism, case, 8, project).is_some_and(|worst| at_most(&worst, 1.0))
+        };
+        assert!(private(&honest) && honest(&[1, 2, 2]) == project(&mechanism, &[1, 2, 2]));
+        assert!(!private(&twice) && !private(&double), "{id}");
+    }
 }
 
 #[test]

@@ -1,3 +1,4 @@
 //! Utility on real data.
 
+mod bins;
 mod mnist;
