@@ -14,6 +14,7 @@ mod mechanism;
 mod plan;
 mod release;
 mod releaser;
+mod statistics;
 
 use pyo3::prelude::*;
 
@@ -36,6 +37,8 @@ mod _scumble {
     use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search};
     #[pymodule_export]
     use super::releaser::Releaser;
+    #[pymodule_export]
+    use super::statistics::{decode, statistics};
     use super::*;
 
     #[pymodule_init]

@@ -14,6 +14,8 @@
 //! | [`files`] | formats in and out |
 //! | [`estimate`] | inner product, norm, distance, cosine, angle: value, variance, interval |
 //! | [`search`] | the nearest released rows |
+//! | [`decode`] | what the whole table tells about each row |
+//! | [`statistics`] | means, shares, covariances, drift of a release, with intervals |
 //! | [`recall`] | how much of the truth a search finds, on rows that may be looked at |
 //! | [`plan`] | what to expect, before anything is spent |
 //! | [`campaign`] | the signed description of a collection from devices |
@@ -74,6 +76,7 @@
 pub mod campaign;
 pub mod certificate;
 pub mod columns;
+pub mod decode;
 pub mod estimate;
 pub mod files;
 pub mod ledger;
@@ -81,6 +84,7 @@ pub mod plan;
 pub mod recall;
 pub mod release;
 pub mod search;
+pub mod statistics;
 
 pub use scumble_core::{
     calibration, entropy, error, exact, facts, mechanism, noise, parallel, privacy, projection, simd, vectors,

@@ -158,6 +158,14 @@ impl Oporp {
         (self.output(repetition, attribute), self.repetitions[repetition].1.bit(attribute as u64))
     }
 
+    pub(super) fn entries(&self, attribute: usize) -> Vec<(usize, i32)> {
+        let entry = |r| {
+            let (output, plus) = self.locate(r, attribute);
+            (output, if plus { 1 } else { -1 })
+        };
+        (0..self.repeats()).map(entry).collect()
+    }
+
     pub(super) fn weights(&self, attribute: usize, out: &mut [i32]) {
         out.fill(0);
         for r in 0..self.repeats() {

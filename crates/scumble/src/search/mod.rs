@@ -10,11 +10,12 @@ mod symbols;
 mod top;
 
 pub use hits::write_hits;
+pub(crate) use kernels::{TILE, dots, lay};
 pub use top::Hit;
 pub(crate) use top::Top;
 
 use crate::release::Release;
-use kernels::{MOST_BYTES, ROWS, TILE};
+use kernels::{MOST_BYTES, ROWS};
 use rayon::prelude::*;
 use scumble_core::error::{DataError, DataErrorKind, ParameterError};
 use scumble_core::mechanism::{Mechanism, OutputKind, Perturbation};
@@ -202,7 +203,7 @@ fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<
 }
 
 /// Every query as values.
-fn query_values(queries: Queries<'_>) -> Vec<Vec<f32>> {
+pub(crate) fn query_values(queries: Queries<'_>) -> Vec<Vec<f32>> {
     match queries {
         Queries::Released(other) => (0..other.len()).map(|q| other.values(q)).collect(),
         Queries::Exact(exact) => (0..exact.len()).map(|q| exact.row(q).to_vec()).collect(),
