@@ -2,8 +2,8 @@
 //! it was made from.
 
 use super::{DecodeError, Decoder};
-use crate::files::atomic::{Pending, publish};
 use crate::columns::Column;
+use crate::files::atomic::{Pending, publish};
 use crate::files::{WriteError, npy};
 use crate::release::Release;
 use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, StringArray};

@@ -4,8 +4,8 @@ use super::eigen::eigen;
 use super::scale::Scales;
 use super::{DecodeError, Decoder, Method, Refused, moments};
 use crate::estimate::value_noise;
-use scumble_core::mechanism::{OutputKind, Perturbation};
 use crate::release::{Encoding, Release};
+use scumble_core::mechanism::{OutputKind, Perturbation};
 
 /// Rows per coordinate below which decoding hurts.
 pub(super) const ROWS_PER_COORDINATE: usize = 10;

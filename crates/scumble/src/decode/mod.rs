@@ -16,12 +16,12 @@ mod scale;
 
 pub use file::{DecodeFileError, write};
 
-use scumble_core::error::ParameterError;
 use crate::release::Release;
 use crate::search::{self, Hit, Metric, Queries, TILE, dots, lay};
-use scumble_core::simd::{self, Aligned, Level};
 use rayon::prelude::*;
 use scale::Scales;
+use scumble_core::error::ParameterError;
+use scumble_core::simd::{self, Aligned, Level};
 
 /// How rows are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! sums over blocks are 64-bit floats. Shift rows to a centre first: sums then lose no digits to a large mean.
 
 use crate::search::{TILE, dots, lay};
-use scumble_core::simd::{self, Aligned, Level};
 use rayon::prelude::*;
+use scumble_core::simd::{self, Aligned, Level};
 
 /// Rows of a block: a product of two columns is a sum of so many 32-bit terms in sixteen lanes.
 const BLOCK: usize = 512;

@@ -1,11 +1,11 @@
 //! From estimates to families of figures: intervals, attributes, what the projection adds, what is refused.
 
-use super::summary::{MOST_PAIRED, Number, Numbers, Summary, pairs};
+use super::summary::{Number, Numbers, Summary, pairs};
 use super::{Amplified, Attributes, Family, Figure, Options, Statistics, Told};
+use crate::release::Release;
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Perturbation, two_sided_quantile};
 use scumble_core::projection::{Projection, ProjectionKind};
-use crate::release::Release;
 
 /// How often an interval may miss.
 const MISS: f64 = 0.05;
@@ -109,24 +109,18 @@ impl Form<'_> {
         let (projection, k) = (self.projection(), self.release.k());
         let kind = projection.kind();
         let t = kind.repeats();
+        if !matches!(kind, ProjectionKind::Identity | ProjectionKind::Oporp { .. }) && !projection.is_dense_matrix() {
+            return Err("the projection does not keep lengths: see the squared length of the sketch".into());
+        }
         let c = projection.variance_factor() * t as f64;
         if c == 0.0 {
             return Ok(0.0);
         }
-        let unbiased = matches!(kind, ProjectionKind::Oporp { .. }) || projection.is_dense_matrix();
-        if !unbiased {
-            return Err("the projection does not keep lengths: see the squared length of the sketch".into());
-        }
-        let second = match &self.summary.second {
-            Ok(second) => second,
-            Err(_) if k > MOST_PAIRED => {
-                // No sum of squares is above the square of the sum.
-                let norm = self.summary.sketch_squared_norm.as_ref().map_or(0.0, |numbers| numbers[0].value);
-                return Ok(2.0 * c / t as f64 * norm * norm);
-            }
-            Err(why) => return Err(why.clone()),
-        };
         let bins = k / t;
+        if bins == 1 {
+            return Err("one coordinate does not tell how far the projection's lengths are off".into());
+        }
+        let second = self.summary.second.as_ref().map_err(Clone::clone)?;
         let within = pairs(k, self.summary.signs).zip(second).filter(|((a, b), _)| a != b && a / bins == b / bins);
         let squares: f64 = within.map(|(_, number)| 2.0 * (number.value * number.value - number.variance)).sum();
         let attributes = squares.max(0.0) * t as f64 / (1.0 - c).max(1.0 / k as f64);

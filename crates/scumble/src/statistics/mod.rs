@@ -11,9 +11,9 @@ mod summary;
 
 pub use shuffle::{Amplified, amplified_epsilon, amplify};
 
-use scumble_core::error::ParameterError;
 use crate::release::Release;
 use crate::search::ExactQueries;
+use scumble_core::error::ParameterError;
 use serde::{Serialize, Serializer};
 use summary::Summary;
 

@@ -1,9 +1,9 @@
 //! What one released coordinate tells: a value with noise of known variance, or a symbol drawn from a known table.
 
 use crate::estimate::value_noise;
+use crate::release::{Encoding, Release};
 use scumble_core::mechanism::{Moments, Perturbation, Side};
 use scumble_core::noise::FlipTable;
-use crate::release::{Encoding, Release};
 
 /// A coordinate as `x + n`: `factor` times its decoded value, the noise's moments known.
 #[derive(Debug, Clone, Copy)]

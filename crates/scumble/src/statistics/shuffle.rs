@@ -8,14 +8,14 @@
 //! the same authors has an erratum and is not used. Every step rounds up: sums have positive terms only, clones are
 //! counted from the lowest of a block, what is cut off is added, and [`SLACK`] is far above the error of the arithmetic.
 
+use crate::release::Release;
+use num_bigint::BigUint;
 use scumble_core::error::ParameterError;
 use scumble_core::exact::ln_upper;
 use scumble_core::mechanism::{Perturbation, Side};
 use scumble_core::noise::{FlipTable, SymbolTable};
 use scumble_core::privacy::{Unit, check_delta};
 use scumble_core::projection::Projection;
-use crate::release::Release;
-use num_bigint::BigUint;
 use serde::Serialize;
 
 /// A guarantee about published statistics.

@@ -6,10 +6,10 @@
 use super::reading::{self, Classes, Values};
 use super::{Options, Target};
 use crate::decode::moments;
-use scumble_core::error::ParameterError;
 use crate::release::{Encoding, Release};
 use crate::search::{ExactQueries, dot};
 use rayon::prelude::*;
+use scumble_core::error::ParameterError;
 
 /// An estimate, before any interval.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,7 +55,7 @@ pub(super) struct Summary {
 }
 
 /// Coordinates beyond which all pairs are too many.
-pub(super) const MOST_PAIRED: usize = 2048;
+const MOST_PAIRED: usize = 2048;
 
 /// All pairs of coordinates, with themselves or without.
 pub(super) fn pairs(k: usize, signs: bool) -> impl Iterator<Item = (usize, usize)> {

@@ -2,8 +2,8 @@
 
 use super::{place, strongest};
 use crate::print::{grouped, number};
-use scumble_lab::evaluate::{Axis, Cell, Figure as Plot, Page, Panel, Series, Stroke, Table};
 use scumble::statistics::{Family, Statistics, Told};
+use scumble_lab::evaluate::{Axis, Cell, Figure as Plot, Page, Panel, Series, Stroke, Table};
 
 /// Lines of a table; JSON has all.
 const LINES: usize = 50;
