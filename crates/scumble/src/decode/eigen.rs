@@ -12,6 +12,9 @@ pub(crate) struct Eigen {
 /// Decomposes a symmetric `n x n` matrix.
 pub(crate) fn eigen(matrix: &[f64], n: usize) -> Eigen {
     assert_eq!(matrix.len(), n * n, "a square matrix");
+    if n == 0 {
+        return Eigen { values: Vec::new(), vectors: Vec::new() };
+    }
     let mut v = matrix.to_vec();
     let (mut d, mut e) = (vec![0.0; n], vec![0.0; n]);
     tridiagonal(&mut v, &mut d, &mut e);
@@ -98,15 +101,14 @@ fn tridiagonal(v: &mut [f64], d: &mut [f64], e: &mut [f64]) {
 /// QL with implicit shifts. Row i of `rows` turns into the vector of `d[i]`.
 fn implicit_ql(rows: &mut [f64], d: &mut [f64], e: &mut [f64]) {
     let n = d.len();
-    if n == 0 {
-        return;
-    }
     e.rotate_left(1);
     e[n - 1] = 0.0;
+    // What is this small beside the whole matrix is rounding; rotations by it would run into denormal numbers.
+    let floor = 1e-3 * d.iter().zip(e.iter()).fold(0.0, |most: f64, (d, e)| most.max(d.abs() + e.abs()));
     for l in 0..n {
         // Thirty steps for one value are never needed; the bound keeps NaN from going on for ever.
         for _ in 0..60 {
-            let small = |m: usize| e[m].abs() <= f64::EPSILON * (d[m].abs() + d[m + 1].abs());
+            let small = |m: usize| e[m].abs() <= f64::EPSILON * (d[m].abs() + d[m + 1].abs()).max(floor);
             let m = (l..n - 1).find(|&m| small(m)).unwrap_or(n - 1);
             if m == l {
                 break;

@@ -166,11 +166,11 @@ impl Pass<'_> {
             let product = products[a * k + b];
             let noisy = product / (n - 1.0);
             let value = noisy - if a == b { s2 } else { 0.0 };
-            let per_row = match self.target {
-                Target::Population => fourth[a * k + b] / n - (product / n).powi(2),
-                Target::Rows if a == b => 4.0 * s2 * value.max(0.0) + values.noise.fourth - s2 * s2,
-                Target::Rows => (s2 * (variance[a] + variance[b] - 2.0 * s2)).max(0.0) + s2 * s2,
+            let noise = match a == b {
+                true => 4.0 * s2 * value.max(0.0) + values.noise.fourth - s2 * s2,
+                false => (s2 * (variance[a] + variance[b] - 2.0 * s2)).max(0.0) + s2 * s2,
             };
+            let per_row = self.at_least(noise, || fourth[a * k + b] / n - (product / n).powi(2));
             Number { value, variance: per_row / n, moved: self.covariance_moved(values, mean[a], mean[b]) }
         };
         let covariance: Vec<Number> = pairs(k, values.signs).map(entry).collect();
@@ -187,10 +187,7 @@ impl Pass<'_> {
     }
 
     fn means(&self, values: Values, mean: &[f64], variance: &[f64]) -> Vec<Number> {
-        let per_row = |variance: f64| match self.target {
-            Target::Population => variance,
-            Target::Rows => values.noise.variance,
-        };
+        let per_row = |variance: f64| self.at_least(values.noise.variance, || variance);
         let moved = self.moved(2.0 * values.largest);
         mean.iter()
             .zip(variance)
@@ -212,11 +209,17 @@ impl Pass<'_> {
         };
         let sums = moments::sums(self.release.len(), 2, &lengths);
         let value = sums[0] / n;
-        let per_row = match self.target {
-            Target::Population => (sums[1] / n - value * value) * n / (n - 1.0),
-            Target::Rows => 4.0 * s2 * value.max(0.0) + k * (values.noise.fourth - s2 * s2),
-        };
-        Ok(vec![Number { value, variance: per_row.max(0.0) / n, moved: self.moved(k * values.largest.powi(2)) }])
+        let noise = 4.0 * s2 * value.max(0.0) + k * (values.noise.fourth - s2 * s2);
+        let per_row = self.at_least(noise, || (sums[1] / n - value * value) * n / (n - 1.0));
+        Ok(vec![Number { value, variance: per_row / n, moved: self.moved(k * values.largest.powi(2)) }])
+    }
+
+    /// The variance of one row's number: what noise alone gives, or what the sample shows, which is never less.
+    fn at_least(&self, noise: f64, sample: impl Fn() -> f64) -> f64 {
+        match self.target {
+            Target::Population => sample().max(noise),
+            Target::Rows => noise,
+        }
     }
 
     /// The most that a mean of numbers with this span moves.

