@@ -39,6 +39,7 @@ from ._plan import Plan, plan
 from ._release import Release, check_certificate, load, verify
 from ._scumble import __version__
 from ._search import Hits, search
+from ._statistics import Family, Statistics, decode, statistics
 
 __all__ = [
     "Account",
@@ -46,6 +47,7 @@ __all__ = [
     "DataError",
     "Estimate",
     "Evaluation",
+    "Family",
     "FileError",
     "Hits",
     "Mechanism",
@@ -56,10 +58,12 @@ __all__ = [
     "Plan",
     "Release",
     "ScumbleError",
+    "Statistics",
     "__version__",
     "angle",
     "check_certificate",
     "cosine",
+    "decode",
     "evaluate",
     "inner_product",
     "inner_product_with_query",
@@ -71,6 +75,7 @@ __all__ = [
     "search",
     "squared_distance",
     "squared_norm",
+    "statistics",
     "sticky_seed",
     "verify",
 ]

@@ -13,6 +13,7 @@ __all__ = [
     "Releaser",
     "__version__",
     "certificate_mechanism",
+    "decode",
     "estimate",
     "estimate_with_query",
     "evaluate",
@@ -23,6 +24,7 @@ __all__ = [
     "plan",
     "release_file",
     "search",
+    "statistics",
     "sticky_seed",
 ]
 
@@ -112,8 +114,20 @@ def estimate_with_query(
     release: Release, row: int, query: npt.NDArray[np.float32]
 ) -> tuple[float, float, tuple[float, float]]: ...
 def search(
-    release: Release, queries: Any, top: int, metric: str | None
+    release: Release, queries: Any, top: int, metric: str | None, decode: str | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]: ...
+def statistics(
+    release: Release,
+    since: Release | None,
+    target: str,
+    simultaneous: bool,
+    false_reports: int | None,
+    attributes: list[int] | None,
+    largest: int,
+    centroids: Any | None,
+    shuffled: float | None,
+) -> str: ...
+def decode(of: Release, release: Release | None, name: str) -> npt.NDArray[np.float32]: ...
 def evaluate(
     rows: Any, queries: Any, labels: tuple[list[int], list[int]] | None, parameters: str, request: str
 ) -> str: ...

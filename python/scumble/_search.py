@@ -22,13 +22,22 @@ class Hits(NamedTuple):
     """``[queries, top]``: their ids, if the release has any."""
 
 
-def search(r: Release, queries: Any, top: int = 50, *, exact: bool | None = None, metric: str | None = None) -> Hits:
+def search(
+    r: Release,
+    queries: Any,
+    top: int = 50,
+    *,
+    exact: bool | None = None,
+    metric: str | None = None,
+    decode: str | None = None,
+) -> Hits:
     """The `top` rows of `r` that are nearest to each query. Ties go to the lower row.
 
     `queries`: a :class:`Release` with the same projection, or an array of the searcher's own vectors. The latter are
     projected but not noised: they rank clearly better, and they are not protected, so they must stay with the searcher.
     `exact`: says which of the two is meant; other queries are then an error.
     `metric`: ``hamming`` (bits against bits, the default there), ``cosine`` (the default elsewhere), ``inner-product``.
+    `decode`: ``wiener`` or ``scale`` takes noise off first, see :func:`decode`.
 
     >>> import numpy as np, scumble
     >>> m = scumble.Mechanism("dp-oporp-staircase", dim=64, k=32, epsilon=10.0, range=(0, 1), seed=bytes(32))
@@ -44,6 +53,6 @@ def search(r: Release, queries: Any, top: int = 50, *, exact: bool | None = None
     if top < 1:
         raise ParameterError(f"top must be at least 1, got {top}")
     blocks = [queries._inner] if released else _input.blocks(queries, r.mechanism.dim)
-    parts = [_scumble.search(r._inner, block, top, metric) for block in blocks]
+    parts = [_scumble.search(r._inner, block, top, metric, decode) for block in blocks]
     rows, scores = (np.concatenate(part) for part in zip(*parts))
     return Hits(rows, scores, None if r.ids is None else r.ids[rows])

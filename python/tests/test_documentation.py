@@ -13,7 +13,7 @@ import pytest
 
 from conftest import ROOT, mechanism
 
-MODULES = ["", "._account", "._estimate", "._evaluate", "._keys", "._mechanism", "._plan", "._release", "._search", ".arrow", ".sklearn", ".stores"]
+MODULES = ["", "._account", "._estimate", "._evaluate", "._keys", "._mechanism", "._plan", "._release", "._search", "._statistics", ".arrow", ".sklearn", ".stores"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -35,6 +35,11 @@ def run_guide(page: str, namespace: dict, start: int = 0) -> dict:
 def test_python_guide(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_guide("python.md", {})
+
+
+@pytest.mark.parametrize("page", ["statistics.md", "decoding.md"])
+def test_short_guides(page):
+    run_guide(page, {})
 
 
 def test_vector_store_guide(tmp_path, monkeypatch, postgres):

@@ -3,6 +3,7 @@
 use pyo3::BoundObject;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use scumble::decode::DecodeError;
 use scumble::error::{DataError, ParameterError};
 use scumble::estimate::EstimateError;
 use scumble::files::{JobError, OpenError, ReadError, ReadErrorKind, WriteError};
@@ -81,6 +82,15 @@ impl Named for EstimateError {
             Self::Projection(error) => error.named(py),
             Self::NotIdentifiable(_) => raise(py, "NotIdentifiable", self),
             Self::NoSuchRow { .. } => pyo3::exceptions::PyIndexError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl Named for DecodeError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Parameter(error) => error.named(py),
+            Self::Refused(_) => raise(py, "NotIdentifiable", self),
         }
     }
 }

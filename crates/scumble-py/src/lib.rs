@@ -15,6 +15,7 @@ mod plan;
 mod record_batch;
 mod release;
 mod releaser;
+mod statistics;
 
 use pyo3::prelude::*;
 
@@ -37,6 +38,8 @@ mod _scumble {
     use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search};
     #[pymodule_export]
     use super::releaser::Releaser;
+    #[pymodule_export]
+    use super::statistics::{decode, statistics};
     use super::*;
 
     #[pymodule_init]

@@ -4,11 +4,13 @@ use crate::errors::{OrRaise, raise};
 use crate::input::Input;
 use crate::keys::check_signer;
 use crate::mechanism::{Mechanism, misuse};
+use crate::statistics::method;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use scumble::certificate::{Certificate, Content};
 use scumble::columns::Column;
+use scumble::decode::{self, DecodeError};
 use scumble::estimate as estimators;
 use scumble::files::{Format, ReleaseWriter, ReleasedBlock, Seal, check_seal, open_release};
 use scumble::release;
@@ -173,6 +175,7 @@ pub fn search<'py>(
     queries: Wanted<'py>,
     top: usize,
     metric: Option<&str>,
+    decode: Option<&str>,
 ) -> PyResult<(Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>)> {
     let metric = match metric {
         None => None,
@@ -181,18 +184,23 @@ pub fn search<'py>(
         Some("inner-product") => Some(Metric::InnerProduct),
         Some(_) => return Err(raise(py, "ParameterError", "metric must be hamming, cosine or inner-product")),
     };
+    let method = decode.map(|name| method(py, name)).transpose()?;
     let release = &release.inner;
+    let find = |queries: Queries<'_>| match method {
+        Some(method) => decode::search(release, queries, top, metric, method),
+        None => engine::search(release, queries, top, metric).map_err(DecodeError::from),
+    };
     let mut hits = Vec::new();
     match queries {
         Wanted::Released(queries) => {
             let queries = &queries.inner;
-            hits = py.detach(|| engine::search(release, Queries::Released(queries), top, metric)).or_raise(py)?;
+            hits = py.detach(|| find(Queries::Released(queries))).or_raise(py)?;
         }
         Wanted::Exact(input) => {
             let held = input.hold(py, release.mechanism().parameters().dim, 0)?;
             for block in held.blocks()? {
                 let exact = py.detach(|| ExactQueries::project(release.mechanism(), block)).or_raise(py)?;
-                let found = py.detach(|| engine::search(release, Queries::Exact(&exact), top, metric));
+                let found = py.detach(|| find(Queries::Exact(&exact)));
                 hits.extend(found.or_raise(py)?);
             }
         }

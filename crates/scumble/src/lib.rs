@@ -15,6 +15,8 @@
 //! | [`structure`] | public structure learned from a public sample: bins, components, books |
 //! | [`estimate`] | inner product, norm, distance, cosine, angle: value, variance, interval |
 //! | [`search`] | the nearest released rows |
+//! | [`decode`] | what the whole table tells about each row |
+//! | [`statistics`] | means, shares, covariances, drift of a release, with intervals |
 //! | [`recall`] | how much of the truth a search finds, on rows that may be looked at |
 //! | [`plan`] | what to expect, before anything is spent |
 //! | [`campaign`] | the signed description of a collection from devices |
@@ -75,6 +77,7 @@
 pub mod campaign;
 pub mod certificate;
 pub mod columns;
+pub mod decode;
 pub mod estimate;
 pub mod files;
 pub mod ledger;
@@ -82,6 +85,7 @@ pub mod plan;
 pub mod recall;
 pub mod release;
 pub mod search;
+pub mod statistics;
 pub mod structure;
 
 pub use scumble_core::{

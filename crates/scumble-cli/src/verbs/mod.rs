@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod compare;
 pub mod completions;
+pub mod decode;
 pub mod demo;
 pub mod evaluate;
 pub mod inspect;
@@ -12,4 +13,5 @@ pub mod plan;
 pub mod release;
 pub mod reproduce;
 pub mod search;
+pub mod statistics;
 pub mod verify;

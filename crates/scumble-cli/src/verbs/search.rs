@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::options::{Global, InputOptions};
 use crate::print::{self, number};
 use clap::{Args, ValueEnum, ValueHint};
+use scumble::decode::{self, Method};
 use scumble::files::{open_release, read_all};
 use scumble::release::Release;
 use scumble::search::{ExactQueries, Hit, Metric, Queries, search, write_hits};
@@ -36,8 +37,28 @@ pub struct Search {
     /// Write .csv, .json, .parquet or .npy instead of a table
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
+    /// Take noise off first, by what the rows have in common; refused where that is known to hurt [default: none]
+    #[arg(long, value_name = "M", value_enum)]
+    decode: Option<Decoding>,
     #[command(flatten)]
     reading: InputOptions,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Decoding {
+    Wiener,
+    Scale,
+    None,
+}
+
+impl Decoding {
+    fn method(self) -> Option<Method> {
+        match self {
+            Self::Wiener => Some(Method::Wiener),
+            Self::Scale => Some(Method::Scale),
+            Self::None => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -58,6 +79,18 @@ impl From<Rank> for Metric {
 }
 
 impl Search {
+    fn search(
+        &self,
+        release: &Release,
+        queries: Queries<'_>,
+        metric: Option<Metric>,
+    ) -> Result<Vec<Vec<Hit>>, Failure> {
+        match self.decode.and_then(Decoding::method) {
+            Some(method) => Ok(decode::search(release, queries, self.top, metric, method)?),
+            None => Ok(search(release, queries, self.top, metric)?),
+        }
+    }
+
     /// Searches and prints or writes what was found.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let release = open_release(&self.release)?;
@@ -67,10 +100,10 @@ impl Search {
             let batch = read_all(&self.queries, &options)?;
             let queries = ExactQueries::project(release.mechanism(), batch.rows())
                 .map_err(|error| Failure::error(format!("{}: {error}", self.queries.display())))?;
-            search(&release, Queries::Exact(&queries), self.top, metric)?
+            self.search(&release, Queries::Exact(&queries), metric)?
         } else {
             let queries = open_release(&self.queries)?;
-            search(&release, Queries::Released(&queries), self.top, metric)?
+            self.search(&release, Queries::Released(&queries), metric)?
         };
         match &self.out {
             Some(out) => {

@@ -16,8 +16,20 @@ fn check(name: &str, text: &str) {
 fn help_of_every_verb() {
     let folder = Folder::new();
     check("help", &folder.ok("--help"));
-    for verb in ["demo", "plan", "release", "inspect", "verify", "compare", "search", "audit", "keygen", "completions"]
-    {
+    for verb in [
+        "demo",
+        "plan",
+        "release",
+        "inspect",
+        "verify",
+        "compare",
+        "search",
+        "statistics",
+        "decode",
+        "audit",
+        "keygen",
+        "completions",
+    ] {
         let text = folder.ok(&format!("{verb} --help"));
         assert!(text.contains("Example"), "{verb} has no example");
         check(&format!("help-{verb}"), &text);

@@ -22,7 +22,7 @@ pub use parameters::{Parameters, SignrpMode};
 pub(crate) use perturbation::{BlockPerturbation, Released};
 pub use perturbation::{Classes, IndividualNoise, Perturbation, Side, level, step};
 pub use prior::{Posterior, Prior};
-pub use record::{Cap, Gain};
+pub use record::{Cap, Gain, two_sided_quantile};
 
 use crate::error::{DataErrorKind, ParameterError};
 use crate::facts::Fact;

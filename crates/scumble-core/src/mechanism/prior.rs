@@ -79,6 +79,8 @@ pub struct Posterior {
     pub means: Vec<f64>,
     /// Squared correlation of x and the symbol's value: the share of the bin's energy that survives.
     pub kept: f64,
+    /// Mean variance of the symbol's value given x: the noise in it.
+    pub spread: f64,
 }
 
 impl Posterior {
@@ -95,7 +97,12 @@ impl Posterior {
         let columns: Vec<(f64, f64)> = (0..symbols).map(column).collect();
         let means: Vec<f64> = columns.iter().map(|(p, m)| if *p > 0.0 { m / p } else { 0.0 }).collect();
         let energy: f64 = columns.iter().zip(&means).map(|((_, m), mean)| m * mean).sum();
-        Self { means, kept: energy / total / prior.variance() }
+        let given = |((mass, _), row): (&(f64, f64), &Vec<f64>)| {
+            let mean = |power: i32| row.iter().zip(&means).map(|(p, m)| p / total * m.powi(power)).sum::<f64>();
+            mass * (mean(2) - mean(1).powi(2))
+        };
+        let spread = classes.iter().zip(law).map(given).sum();
+        Self { kept: energy / total / prior.variance(), spread, means }
     }
 }
 

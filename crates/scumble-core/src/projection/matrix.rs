@@ -167,6 +167,16 @@ impl Projection {
         }
     }
 
+    /// The outputs that an attribute enters, each with its weight +1 or -1; `None` for a dense matrix, where it enters all.
+    pub fn entries(&self, attribute: usize) -> Option<Vec<(usize, i32)>> {
+        assert!(attribute < self.dim(), "attribute outside the dimension");
+        match &self.0.matrix {
+            Matrix::Identity => Some(vec![(attribute, 1)]),
+            Matrix::Oporp(oporp) => Some(oporp.entries(attribute)),
+            Matrix::Dense(_) => None,
+        }
+    }
+
     /// Computes the tables that speed up [`apply`](Self::apply), where they fit in memory.
     ///
     /// Not needed (they are made once many attributes have been asked for), but before a parallel section it spares the

@@ -212,6 +212,14 @@ impl Oporp {
         self.placed.as_ref()?.bins.place(attribute)
     }
 
+    pub(super) fn entries(&self, attribute: usize) -> Vec<(usize, i32)> {
+        let entry = |r| {
+            let (output, plus) = self.locate(r, attribute);
+            (output, if plus { 1 } else { -1 })
+        };
+        (0..self.repeats()).map(entry).collect()
+    }
+
     pub(super) fn weights(&self, attribute: usize, out: &mut [i32]) {
         out.fill(0);
         for r in 0..self.repeats() {

@@ -117,6 +117,29 @@ impl Encoder {
         }
     }
 
+    /// The least and the greatest code, where values beyond them are cut off.
+    pub fn code_range(&self) -> Option<(i32, i32)> {
+        match self.encoding {
+            Encoding::I16 => Some((-32768, 32767)),
+            Encoding::B8 => Some((-128, 127)),
+            Encoding::B4 => Some((0, 15)),
+            Encoding::F32 | Encoding::B1 | Encoding::Symbols { .. } => None,
+        }
+    }
+
+    /// No decoded value is larger, either way; infinite for floats, which hold any number.
+    pub fn largest_value(&self) -> f64 {
+        match self.encoding {
+            Encoding::F32 => f64::INFINITY,
+            Encoding::B1 => 1.0,
+            Encoding::Symbols { .. } => self.values.iter().fold(0.0, |most, value| most.max(value.abs())),
+            _ => {
+                let (low, high) = self.code_range().expect("codes of values");
+                f64::from(self.code_value(low).abs().max(self.code_value(high).abs()))
+            }
+        }
+    }
+
     /// What the certificate says of it.
     pub fn statement(&self) -> EncodingStatement {
         EncodingStatement {

@@ -16,7 +16,7 @@ pub mod variance;
 
 use crate::release::{Encoding, Release};
 use scumble_core::error::ParameterError;
-use scumble_core::mechanism::{MechanismId, Perturbation};
+use scumble_core::mechanism::{MechanismId, Moments, Perturbation};
 use scumble_core::noise::FlipTable;
 use scumble_core::projection::ProjectionKind;
 
@@ -112,6 +112,14 @@ struct Law {
     c: f64,
 }
 
+/// Moments of the noise on one decoded value, the rounding to codes included; `None` for bits and symbols.
+pub(crate) fn value_noise(release: &Release) -> Option<Moments> {
+    let Moments { variance, fourth } = release.mechanism().noise_moments()?;
+    let rounding = release.encoder().rounding_variance();
+    let fourth = fourth + 6.0 * variance * rounding + 1.8 * rounding * rounding;
+    Some(Moments { variance: variance + rounding, fourth })
+}
+
 impl Law {
     fn of(release: &Release) -> Result<Self, EstimateError> {
         let mechanism = release.mechanism();
@@ -131,14 +139,8 @@ impl Law {
         if release.encoder().encoding() == Encoding::B1 {
             return Err(EstimateError::NotIdentifiable(format!("one bit a value keeps no length; {ranking}")));
         }
-        let noise = mechanism.noise_moments().expect("noise mechanisms have moments");
-        let rounding = release.encoder().rounding_variance();
-        Ok(Self {
-            s2: noise.variance + rounding,
-            m4: noise.fourth + 6.0 * noise.variance * rounding + 1.8 * rounding * rounding,
-            k: release.k() as f64,
-            c: mechanism.projection().variance_factor(),
-        })
+        let Moments { variance: s2, fourth: m4 } = value_noise(release).expect("noise mechanisms have moments");
+        Ok(Self { s2, m4, k: release.k() as f64, c: mechanism.projection().variance_factor() })
     }
 
     fn squared_norm(&self, x: &[f64]) -> f64 {

@@ -11,11 +11,12 @@ mod symbols;
 mod top;
 
 pub use hits::write_hits;
+pub(crate) use kernels::{TILE, dots, lay};
 pub use top::Hit;
 pub(crate) use top::Top;
 
 use crate::release::Release;
-use kernels::{MOST_BYTES, ROWS, TILE};
+use kernels::{MOST_BYTES, ROWS};
 use rayon::prelude::*;
 use scumble_core::error::{DataError, DataErrorKind, ParameterError};
 use scumble_core::mechanism::{Mechanism, OutputKind, Perturbation};
@@ -203,7 +204,7 @@ fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<
 }
 
 /// What the coordinates of released rows count: bins of a public partition by their size, bits and all others alike.
-fn row_weights(release: &Release) -> Option<Vec<f32>> {
+pub(crate) fn row_weights(release: &Release) -> Option<Vec<f32>> {
     match release.mechanism().id().output() {
         OutputKind::Bits => None,
         _ => release.mechanism().projection().bin_weights(),
@@ -211,7 +212,7 @@ fn row_weights(release: &Release) -> Option<Vec<f32>> {
 }
 
 /// Every query as values, weighted like the rows; an exact query always by the sizes of its bins.
-fn query_values(release: &Release, queries: Queries<'_>) -> Vec<Vec<f32>> {
+pub(crate) fn query_values(release: &Release, queries: Queries<'_>) -> Vec<Vec<f32>> {
     let (mut values, weights) = match queries {
         Queries::Released(other) => {
             ((0..other.len()).map(|q| other.values(q)).collect::<Vec<_>>(), row_weights(release))
@@ -227,7 +228,7 @@ fn query_values(release: &Release, queries: Queries<'_>) -> Vec<Vec<f32>> {
     values
 }
 
-fn weigh(values: &mut [f32], weights: &[f32]) {
+pub(crate) fn weigh(values: &mut [f32], weights: &[f32]) {
     values.iter_mut().zip(weights).for_each(|(value, weight)| *value *= weight);
 }
 

@@ -64,7 +64,7 @@ impl Gain {
 }
 
 /// z with `P(|Z| > z) = tail`, by bisection: for a report, not for privacy.
-fn two_sided_quantile(tail: f64) -> f64 {
+pub fn two_sided_quantile(tail: f64) -> f64 {
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;

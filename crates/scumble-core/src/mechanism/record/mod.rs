@@ -9,7 +9,7 @@ pub mod privcube;
 pub mod signcap;
 mod vertices;
 
-pub use gain::Gain;
+pub use gain::{Gain, two_sided_quantile};
 
 use self::privcube::Privcube;
 use self::signcap::Signcap;

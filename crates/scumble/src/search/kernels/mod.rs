@@ -19,14 +19,14 @@ pub(super) const ROWS: usize = 64;
 pub(super) const MOST_BYTES: usize = 4095;
 
 /// Rows that the inner products take at a time.
-pub(super) const TILE: usize = 8;
+pub(crate) const TILE: usize = 8;
 
 /// Values of a row that lie together in a tile.
 const CHUNK: usize = 16;
 
 /// Lays row `r` into a tile of [`TILE`] rows: chunks of 16 values side by side, row after row, then what is left of each
 /// row. The inner products then read the tile from end to end.
-pub(super) fn lay(row: &[f32], r: usize, tile: &mut [f32]) {
+pub(crate) fn lay(row: &[f32], r: usize, tile: &mut [f32]) {
     let (chunks, rest) = row.as_chunks::<CHUNK>();
     let (body, tail) = tile.split_at_mut(chunks.len() * CHUNK * TILE);
     for (chunk, together) in chunks.iter().zip(body.chunks_exact_mut(CHUNK * TILE)) {

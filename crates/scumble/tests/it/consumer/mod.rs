@@ -1,5 +1,7 @@
-//! What is done with a release: certificate, estimates, symbols.
+//! What is done with a release: certificate, decoding, estimates, statistics, symbols.
 
 mod certificate;
+mod decoding;
 mod estimates;
+mod statistics;
 mod symbols;

@@ -1,0 +1,236 @@
+//! What the whole table tells about each row: noise taken off a release by what its rows have in common.
+//!
+//! Post-processing, fitted on the release itself. With `y = x + n`, mean `mu` and covariance `S` of the released rows and
+//! noise of known variance `s2` in each coordinate: an eigenvalue `l` of S, in units of s2, holds signal if it is above
+//! the edge `(1 + sqrt(k/n))^2` that noise alone reaches; the spiked model (Baik and Silverstein 2006) then says how much,
+//! `c = (t + sqrt(t^2 - 4l))/2 - 1` with `t = l + 1 - k/n`. Decoded is `mu + sum over those of v c/(c+1) <v, y - mu>`, the
+//! linear estimate of least error.
+//!
+//! It needs many rows of one population, and can hurt: see [`Refused`]. Nothing decodes unless asked to.
+
+mod eigen;
+mod file;
+mod fit;
+pub(crate) mod moments;
+mod scale;
+
+pub use file::{DecodeFileError, write};
+
+use crate::release::Release;
+use crate::search::{self, Hit, Metric, Queries, TILE, dots, lay};
+use rayon::prelude::*;
+use scale::Scales;
+use scumble_core::error::ParameterError;
+use scumble_core::simd::{self, Aligned, Level};
+
+/// How rows are decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// The linear estimate of least error.
+    Wiener,
+    /// The same for rows of very different length: each is a common law times a scale of its own, learned from the table.
+    Scale,
+}
+
+/// Why a release is not decoded.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DecodeError {
+    /// Another projection, or a search that cannot be.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// Decoding is known to hurt here, or its conditions do not hold.
+    #[error("not decoded: {0}")]
+    Refused(#[from] Refused),
+}
+
+/// A condition that does not hold.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// Too few rows to know their covariance.
+    #[error("{rows} rows are too few for {k} coordinates: it takes {} and more, and hurts with fewer", fit::ROWS_PER_COORDINATE * k)]
+    FewRows {
+        /// Rows there are.
+        rows: usize,
+        /// Coordinates there are.
+        k: usize,
+    },
+    /// Nearly all that the table shows is noise.
+    #[error("the signal is {:.1}% of the noise: below {:.0}% decoding loses more than it finds", 100.0 * share, 100.0 * fit::LEAST_SIGNAL)]
+    Noise {
+        /// Signal over noise.
+        share: f64,
+    },
+    /// Too many coordinates for their covariance.
+    #[error("{k} coordinates are too many: at most {} are decoded", fit::MOST_COORDINATES)]
+    Wide {
+        /// Coordinates there are.
+        k: usize,
+    },
+    /// The noise of a coordinate is not known.
+    #[error("the noise of {0} is not known coordinate by coordinate")]
+    Law(String),
+}
+
+/// A decoder, fitted on a release. Holds public numbers only.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    k: usize,
+    centre: Vec<f32>,
+    /// Unit vectors that hold signal, strongest first, one after the other.
+    basis: Vec<f32>,
+    /// The same, coordinate by coordinate.
+    across: Vec<f32>,
+    /// Variance of the signal along each.
+    signal: Vec<f64>,
+    scales: Option<Scales>,
+}
+
+/// Decoded rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// Coordinates of a row.
+    pub k: usize,
+    /// Row by row.
+    pub values: Vec<f32>,
+}
+
+impl Decoded {
+    /// Row `i`.
+    pub fn row(&self, i: usize) -> &[f32] {
+        &self.values[i * self.k..][..self.k]
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.k
+    }
+
+    /// True when there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// Rows that one task decodes.
+const TASK_ROWS: usize = 1 << 10;
+
+impl Decoder {
+    /// How many directions of the table hold signal.
+    pub fn rank(&self) -> usize {
+        self.signal.len()
+    }
+
+    /// Decodes all rows of a release with the same projection: the one that was fitted, or queries of its population.
+    pub fn decode(&self, release: &Release) -> Result<Decoded, DecodeError> {
+        let mut values = vec![0.0; release.len() * self.k];
+        self.decode_rows(release, 0, &mut values)?;
+        Ok(Decoded { k: self.k, values })
+    }
+
+    /// Decodes as many rows from `first` on as `out` has room for.
+    pub(crate) fn decode_rows(&self, release: &Release, first: usize, out: &mut [f32]) -> Result<(), DecodeError> {
+        let noise = fit::noise(release)?;
+        let kept: Vec<f32> = self.signal.iter().map(|c| (c / (c + noise)) as f32).collect();
+        let level = simd::level();
+        out.par_chunks_mut(TASK_ROWS * self.k).enumerate().for_each_init(
+            || Room::new(self.k, self.rank()),
+            |room, (task, out)| {
+                for (tile, out) in out.chunks_mut(TILE * self.k).enumerate() {
+                    self.decode_tile(level, release, first + task * TASK_ROWS + tile * TILE, &kept, noise, room, out);
+                }
+            },
+        );
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)] // what a tile is decoded with; the loop above is its only caller
+    fn decode_tile(
+        &self,
+        level: Level,
+        release: &Release,
+        first: usize,
+        kept: &[f32],
+        noise: f64,
+        room: &mut Room,
+        out: &mut [f32],
+    ) {
+        let (k, rank) = (self.k, self.rank());
+        let rows = out.len() / k;
+        for (r, row) in out.chunks_exact_mut(k).enumerate() {
+            release.encoder().decode(release.row(first + r), row);
+            row.iter_mut().zip(&self.centre).for_each(|(x, centre)| *x -= centre);
+            lay(row, r, &mut room.tile);
+        }
+        let mut products = [0.0; TILE];
+        for (i, vector) in self.basis.chunks_exact(k).enumerate() {
+            dots(level, &room.tile, vector, &mut products);
+            products.iter().enumerate().for_each(|(r, product)| room.along[r * rank + i] = *product);
+        }
+        for (r, along) in room.along.chunks_exact_mut(rank).enumerate().take(rows) {
+            match &self.scales {
+                None => along.iter_mut().zip(kept).for_each(|(x, kept)| *x *= kept),
+                Some(scales) => scales.shrink(&self.signal, noise, along),
+            }
+            lay(along, r, &mut room.along_tile);
+        }
+        for j in 0..k {
+            dots(level, &room.along_tile, &self.across[j * rank..][..rank], &mut products);
+            for (row, product) in out.chunks_exact_mut(k).zip(products) {
+                row[j] = product + self.centre[j];
+            }
+        }
+    }
+}
+
+/// Room for a tile on its way.
+struct Room {
+    tile: Aligned<f32>,
+    along: Vec<f32>,
+    along_tile: Aligned<f32>,
+}
+
+impl Room {
+    fn new(k: usize, rank: usize) -> Self {
+        Self { tile: Aligned::new(TILE * k), along: vec![0.0; TILE * rank], along_tile: Aligned::new(TILE * rank) }
+    }
+}
+
+/// The `top` best rows for every query among the decoded rows of a release; released queries are decoded alike.
+///
+/// Ranks by cosine, or by inner product if asked to.
+pub fn search(
+    release: &Release,
+    queries: Queries<'_>,
+    top: usize,
+    metric: Option<Metric>,
+    method: Method,
+) -> Result<Vec<Vec<Hit>>, DecodeError> {
+    simd::check()?;
+    let metric = metric.unwrap_or(Metric::Cosine);
+    if metric == Metric::Hamming || top == 0 {
+        let message = "decoded rows are values: rank them by cosine or inner product, and ask for at least one";
+        return Err(ParameterError::invalid(message).into());
+    }
+    if let Queries::Released(other) = queries {
+        release.certificate().same_projection(other.certificate())?;
+    }
+    let decoder = Decoder::fit(release, method)?;
+    let rows = decoder.decode(release)?;
+    // Bins of a public partition count by their size, on both sides.
+    let weights = release.mechanism().projection().bin_weights();
+    let weighed = |mut row: Vec<f32>| {
+        weights.iter().for_each(|weights| search::weigh(&mut row, weights));
+        row
+    };
+    let asked = match queries {
+        Queries::Released(other) => {
+            decoder.decode(other)?.values.chunks_exact(rows.k).map(|row| weighed(row.to_vec())).collect()
+        }
+        Queries::Exact(_) => search::query_values(release, queries),
+    };
+    let read = |row: usize, out: &mut [f32]| {
+        out.copy_from_slice(rows.row(row));
+        weights.iter().for_each(|weights| search::weigh(out, weights));
+    };
+    Ok(search::nearest(simd::level(), rows.len(), &read, &asked, top, metric))
+}

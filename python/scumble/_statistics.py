@@ -1,0 +1,151 @@
+"""Figures of a whole release with intervals, and its rows with noise taken off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _input, _scumble
+from ._errors import NotIdentifiable, ParameterError
+from ._release import Release
+
+
+class Family(NamedTuple):
+    """Figures of one kind, as arrays with one entry per figure."""
+
+    at: np.ndarray
+    """int64 ``[figures, n]``: which coordinate, pair of coordinates, attribute, zone or centroid."""
+    value: np.ndarray
+    error: np.ndarray
+    """Standard errors."""
+    low: np.ndarray
+    """Lower ends of the intervals."""
+    high: np.ndarray
+    """Upper ends."""
+    false_reports_move: np.ndarray | None
+    """The most that the stated number of false reports can have moved each, infinite where there is no bound."""
+    about: str
+    correction: str
+
+
+class Statistics(Mapping[str, Family]):
+    """Families of figures by name. One that the release does not tell raises :class:`NotIdentifiable` with the reason."""
+
+    def __init__(self, told: dict[str, Any]):
+        self.raw = told
+        """All of it, as the command line's ``--json``."""
+        self._names = [name for name, part in told.items() if isinstance(part, dict) and "conditions" not in part]
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the release, or of both releases."""
+        return self.raw["rows"]
+
+    @property
+    def shuffled(self) -> dict[str, Any] | None:
+        """The amplified guarantee, if it was asked for."""
+        return self.raw.get("shuffled")
+
+    def __getitem__(self, name: str) -> Family:
+        if name not in self._names:
+            raise KeyError(name)
+        told = self.raw[name]
+        if "refused" in told:
+            raise NotIdentifiable(told["refused"])
+        figures = told["figures"]
+        column = lambda key: np.array([figure[key] for figure in figures], dtype=np.float64)  # noqa: E731
+        interval = np.array([figure["interval"] for figure in figures], dtype=np.float64).reshape(-1, 2)
+        moved = [figure.get("false_reports_move") for figure in figures]
+        return Family(
+            at=np.array([figure["at"] for figure in figures], dtype=np.int64),
+            value=column("value"),
+            error=column("error"),
+            low=interval[:, 0],
+            high=interval[:, 1],
+            false_reports_move=None
+            if not moved or moved[0] is None
+            else np.array([np.inf if isinstance(most, str) else most for most in moved]),
+            about=told["about"],
+            correction=told["correction"],
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def told(self) -> list[str]:
+        """Names of the families that the release tells."""
+        return [name for name in self._names if "refused" not in self.raw[name]]
+
+
+def statistics(
+    r: Release,
+    *,
+    since: Release | None = None,
+    target: str = "population",
+    simultaneous: bool = False,
+    false_reports: int | None = None,
+    attributes: Sequence[int] | None = None,
+    largest: int = 10,
+    centroids: Any = None,
+    shuffled: float | None = None,
+) -> Statistics:
+    """Means, shares and covariances of a release, each with a 95% interval. Costs no privacy.
+
+    `since`: an earlier release with the same projection; the figures are then differences, `r` less `since`.
+    `target`: what an interval is for: the ``population`` that the rows are a sample of, or these ``rows``.
+    `simultaneous`: widens the intervals of a family until all of them hold together.
+    `false_reports`: so many rows may be false; says how far they can have moved each figure.
+    `attributes`: which attributes, where the release tells attributes; else so many of the `largest`.
+    `centroids`: public vectors; rows are counted by the nearest.
+    `shuffled`: a delta. Only these figures leave a trusted collector and each person has one row: states the amplified
+    epsilon, and leaves out figures that would break it.
+
+    >>> import numpy as np, scumble
+    >>> x = np.random.default_rng(0).random((4000, 8)) < 0.3
+    >>> m = scumble.Mechanism("raw-staircase", dim=8, epsilon=4.0, range=(0, 1))
+    >>> told = scumble.statistics(m.release(x.astype(np.float32)))
+    >>> bool(np.all(np.abs(told["attribute_mean"].value - 0.3) < 0.05))
+    True
+    """
+    points = None
+    if centroids is not None:
+        points, *more = _input.blocks(centroids, r.mechanism.dim)
+        if more:
+            raise ParameterError("centroids must be one array")
+    told = _scumble.statistics(
+        r._inner,
+        None if since is None else since._inner,
+        target,
+        simultaneous,
+        false_reports,
+        None if attributes is None else [int(attribute) for attribute in attributes],
+        largest,
+        points,
+        shuffled,
+    )
+    return Statistics(json.loads(told))
+
+
+def decode(r: Release, *, rows: Release | None = None, method: str = "wiener") -> np.ndarray:
+    """The rows of `r` with noise taken off by what they have in common: float32 ``[rows, k]``. Costs no privacy.
+
+    `rows`: decodes this release instead, with what `r` has taught: queries of the same population and projection.
+    `method`: ``wiener``, or ``scale`` for rows of very different length.
+    Refused with :class:`NotIdentifiable` where it is known to hurt: fewer than 10 rows per coordinate, or hardly a signal.
+
+    >>> import numpy as np, scumble
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.random((2000, 3)) @ rng.random((3, 64)) / 3
+    >>> m = scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=4.0, range=(0, 1), seed=bytes(32))
+    >>> r = m.release(x)
+    >>> exact, decoded = m.project(x), scumble.decode(r)
+    >>> bool(np.mean((decoded - exact) ** 2) < 0.5 * np.mean((r.values - exact) ** 2))
+    True
+    """
+    return _scumble.decode(r._inner, None if rows is None else rows._inner, method)
