@@ -4,15 +4,11 @@
 use super::{DecodeError, Decoder};
 use crate::columns::Column;
 use crate::files::atomic::{Pending, publish};
+use crate::files::parquet::{FileWriter, Sketch};
 use crate::files::{WriteError, npy};
 use crate::release::Release;
-use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
-use arrow::record_batch::RecordBatch;
-use parquet::arrow::ArrowWriter;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Rows that are decoded and written at a time.
 const BATCH: usize = 1 << 14;
@@ -45,14 +41,18 @@ pub fn write(path: &Path, decoder: &Decoder, release: &Release) -> Result<(), De
             file.into_inner().map_err(io::IntoInnerError::into_error).map_err(failed)?
         }
         "parquet" => {
-            let schema = schema(release);
-            let other = |error: parquet::errors::ParquetError| WriteError::io(path, &io::Error::other(error));
-            let mut writer = ArrowWriter::try_new(pending()?, schema.clone(), None).map_err(other)?;
+            let columns = [release.ids(), release.labels()];
+            let kinds = columns.map(|column| column.map(Column::kind));
+            let writer = FileWriter::new(pending()?, Sketch::Floats(release.k()), kinds).map_err(failed)?;
+            let mut writer = writer.called("decoded");
             for_each_batch(decoder, release, |first, values| {
-                let batch = batch(release, &schema, first, values);
-                writer.write(&batch).map_err(other)
+                let rows = first..first + values.len() / release.k();
+                let parts: Vec<Column> = columns.into_iter().flatten().map(|column| column.slice(rows.clone())).collect();
+                let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                writer.write(rows.len(), &bytes, &parts.iter().collect::<Vec<_>>()).map_err(failed)
             })?;
-            writer.into_inner().map_err(other)?
+            let from = ("scumble.decoded_from", release.certificate().digest.as_str());
+            writer.finish(&[from]).map_err(failed)?
         }
         _ => {
             let message = "decoded rows must end in .npy or .parquet".into();
@@ -75,36 +75,4 @@ fn for_each_batch(
         take(first, values)?;
     }
     Ok(())
-}
-
-fn schema(release: &Release) -> Arc<Schema> {
-    let kind = |column: &Column| match column {
-        Column::Int(_) => DataType::Int64,
-        Column::Float(_) => DataType::Float64,
-        Column::Text(_) => DataType::Utf8,
-    };
-    let item = Arc::new(Field::new("item", DataType::Float32, false));
-    let mut fields = Vec::new();
-    for (name, column) in [("id", release.ids()), ("label", release.labels())] {
-        fields.extend(column.map(|column| Field::new(name, kind(column), false)));
-    }
-    fields.push(Field::new("decoded", DataType::FixedSizeList(item, release.k() as i32), false));
-    let digest = release.certificate().digest.clone();
-    Arc::new(Schema::new_with_metadata(fields, [("scumble.decoded_from".to_owned(), digest)].into()))
-}
-
-fn batch(release: &Release, schema: &Arc<Schema>, first: usize, values: &[f32]) -> RecordBatch {
-    let rows = first..first + values.len() / release.k();
-    let part = |column: &Column| -> ArrayRef {
-        match column {
-            Column::Int(values) => Arc::new(Int64Array::from(values[rows.clone()].to_vec())),
-            Column::Float(values) => Arc::new(Float64Array::from(values[rows.clone()].to_vec())),
-            Column::Text(values) => Arc::new(StringArray::from_iter_values(&values[rows.clone()])),
-        }
-    };
-    let mut columns: Vec<ArrayRef> = [release.ids(), release.labels()].into_iter().flatten().map(part).collect();
-    let item = Arc::new(Field::new("item", DataType::Float32, false));
-    let numbers = Arc::new(Float32Array::from(values.to_vec()));
-    columns.push(Arc::new(FixedSizeListArray::new(item, release.k() as i32, numbers, None)));
-    RecordBatch::try_new(schema.clone(), columns).expect("columns of the schema's kinds")
 }

@@ -20,7 +20,7 @@ mod idx;
 mod input;
 mod libsvm;
 pub(crate) mod npy;
-mod parquet;
+pub(crate) mod parquet;
 mod public;
 mod reconcile;
 mod release;

@@ -20,7 +20,7 @@ mod write;
 pub(super) use sketches::{SketchBlock, Sketches};
 pub(super) use source::{open, read_labels};
 pub use write::write_table;
-pub(super) use write::{FileWriter, Sketch};
+pub(crate) use write::{FileWriter, Sketch};
 
 use super::array::Element;
 use super::columns::find_column;

@@ -28,7 +28,7 @@ const SNAPPY: i32 = 1;
 
 /// How a sketch is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::files) enum Sketch {
+pub(crate) enum Sketch {
     /// So many floats.
     Floats(usize),
     /// So many integers of this many bytes.
@@ -57,9 +57,10 @@ impl Sketch {
 
 /// A file that is being written: columns with one value in each row, then the sketches, if it has any.
 #[derive(Debug)]
-pub(in crate::files) struct FileWriter<W> {
+pub(crate) struct FileWriter<W> {
     out: W,
     at: u64,
+    name: &'static str, // of the column with the sketches
     sketch: Option<Sketch>,
     fields: Vec<(String, Type)>,
     rows: u64,
@@ -90,20 +91,25 @@ struct Chunk {
 
 impl<W: Write> FileWriter<W> {
     /// Begins a release whose ids and labels are of these kinds.
-    pub(in crate::files) fn new(out: W, sketch: Sketch, [ids, labels]: [Option<Kind>; 2]) -> io::Result<Self> {
+    pub(crate) fn new(out: W, sketch: Sketch, [ids, labels]: [Option<Kind>; 2]) -> io::Result<Self> {
         let fields = [("id", ids), ("label", labels)].into_iter();
         let fields = fields.filter_map(|(name, kind)| Some((name.to_owned(), field_type(kind?))));
         Self::start(out, Some(sketch), fields.collect())
     }
 
+    /// The same under another name of the column with the sketches.
+    pub(crate) fn called(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
     fn start(mut out: W, sketch: Option<Sketch>, fields: Vec<(String, Type)>) -> io::Result<Self> {
         out.write_all(super::MAGIC)?;
         let at = super::MAGIC.len() as u64;
-        Ok(Self { out, at, sketch, group: Group::new(&fields), fields, rows: 0, groups: Vec::new() })
+        Ok(Self { out, at, name: "sketch", sketch, group: Group::new(&fields), fields, rows: 0, groups: Vec::new() })
     }
 
     /// Adds rows. Their columns are of the file's kinds, their bytes of its width.
-    pub(in crate::files) fn write(&mut self, rows: usize, bytes: &[u8], columns: &[&Column]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, rows: usize, bytes: &[u8], columns: &[&Column]) -> io::Result<()> {
         let width = self.sketch.map_or(0, Sketch::row_bytes);
         let step = (PAGE_BYTES / width.max(1)).max(1);
         for start in (0..rows).step_by(step) {
@@ -135,7 +141,7 @@ impl<W: Write> FileWriter<W> {
     }
 
     /// Completes the file with these entries of its metadata.
-    pub(in crate::files) fn finish(mut self, pairs: &[(&str, &str)]) -> io::Result<W> {
+    pub(crate) fn finish(mut self, pairs: &[(&str, &str)]) -> io::Result<W> {
         self.end_group()?;
         let arrow = arrow_schema::encode(&self.columns());
         let pairs = pairs.iter().copied().chain([(arrow_schema::KEY, &arrow[..])]);
@@ -165,7 +171,7 @@ impl<W: Write> FileWriter<W> {
             Sketch::Bytes(count) => Type::Bytes(count as i32),
         });
         let fields = self.fields.iter().map(|(name, kind)| (&name[..], *kind));
-        fields.chain(sketch.map(|sketch| ("sketch", sketch))).collect()
+        fields.chain(sketch.map(|sketch| (self.name, sketch))).collect()
     }
 
     /// The elements of the schema: each group before its children.
@@ -211,9 +217,9 @@ impl<W: Write> FileWriter<W> {
         }
         if let Some(sketch) = self.sketch {
             let (path, physical): (&[&str], _) = match sketch {
-                Sketch::Floats(_) => (&["sketch", "list", "item"], 4),
-                Sketch::Integers(..) => (&["sketch", "list", "item"], 1),
-                Sketch::Bytes(_) => (&["sketch"], 7),
+                Sketch::Floats(_) => (&[self.name, "list", "item"], 4),
+                Sketch::Integers(..) => (&[self.name, "list", "item"], 1),
+                Sketch::Bytes(_) => (&[self.name], 7),
             };
             let meta = sketches.meta(physical, &encodings, path, 0, rows * sketch.list().unwrap_or(1));
             chunks.push((meta, sketches));
