@@ -72,6 +72,7 @@ impl Named for ReleaseError {
         match self {
             Self::Data(error) => error.named(py),
             Self::NoEntropy(error) => raise(py, "ScumbleError", error),
+            Self::Unpaid { row } => exception(py, "DataError", (self.to_string(), row)),
         }
     }
 }

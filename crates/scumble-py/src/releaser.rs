@@ -3,7 +3,7 @@
 use crate::errors::OrRaise;
 use crate::input::Input;
 use crate::keys;
-use crate::mechanism::{Mechanism, Names};
+use crate::mechanism::{Mechanism, Names, misuse};
 use crate::record_batch::{from_arrow, sketch_array};
 use crate::release::Release;
 use pyo3::prelude::*;
@@ -64,13 +64,15 @@ fn release_block(
     rows: Rows<'_>,
     first_row: u64,
     (ids, first_id): (Option<&Column>, usize),
+    paid: Option<&[Fingerprint]>,
     bytes: &mut [u8],
 ) -> PyResult<()> {
     let width = releaser.encoder().bytes_per_row();
     in_pieces(py, rows.len(), |start, size| {
         let (piece, out) = (rows.slice(start, size), &mut bytes[start * width..(start + size) * width]);
         let id = named(ids, first_id + start);
-        py.detach(|| releaser.release_into(piece, first_row + start as u64, id, out)).or_raise(py)
+        let paid = paid.map(|paid| &paid[start..start + size]);
+        py.detach(|| releaser.release_paid(piece, first_row + start as u64, id, paid, out)).or_raise(py)
     })
 }
 
@@ -132,7 +134,16 @@ impl Releaser {
                 self.bytes.resize(start + block.len() * width, 0);
             }
             let ids = (self.ids.as_ref(), self.rows as usize);
-            release_block(py, &self.inner, block, self.rows, ids, &mut self.bytes[start..])?;
+            // What was looked at was paid for: what is released must be the same.
+            let paid = match self.shown.is_empty() {
+                true => None,
+                false => {
+                    let first = self.rows as usize;
+                    let paid = self.shown.get(first..first + block.len());
+                    Some(paid.ok_or_else(|| misuse(py, "rows were added after they were charged"))?)
+                }
+            };
+            release_block(py, &self.inner, block, self.rows, ids, paid, &mut self.bytes[start..])?;
             self.rows += block.len() as u64;
         }
         Ok(())
@@ -160,7 +171,7 @@ impl Releaser {
         }
         let encoder = self.inner.encoder();
         let mut bytes = vec![0; held.rows().len() * encoder.bytes_per_row()];
-        release_block(py, &self.inner, held.rows(), self.rows, (held.ids(), 0), &mut bytes)?;
+        release_block(py, &self.inner, held.rows(), self.rows, (held.ids(), 0), None, &mut bytes)?;
         self.rows += held.rows().len() as u64;
         let sketches = sketch_array(encoder.encoding(), encoder.k(), &bytes);
         Ok(PyArray::from_array_ref(sketches))

@@ -10,7 +10,7 @@ use crate::noise::{KeyedStreams, NoiseKey, SecretRng};
 use crate::parallel;
 use crate::projection::{BlockProjector, LANES, Room, Sketches};
 use crate::simd;
-use crate::vectors::content::Contents;
+use crate::vectors::content::{Contents, Evaluations};
 use crate::vectors::{PrivateRow, QuantisedRow, Rows};
 use std::fmt;
 
@@ -32,6 +32,12 @@ pub enum ReleaseError {
     /// No secret randomness to be had.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
+    /// A row is not the one that was paid for: it changed after it was looked at.
+    #[error("row {row}: changed after it was charged; try again when nothing writes to it")]
+    Unpaid {
+        /// Row, counted from 0 over the whole input.
+        row: u64,
+    },
 }
 
 /// Rows that one task takes at a time, in blocks: few enough to spread over the cores.
@@ -154,11 +160,28 @@ impl Releaser {
         id: impl Fn(usize) -> Vec<u8> + Sync,
         out: &mut [u8],
     ) -> Result<(), ReleaseError> {
+        self.release_paid(rows, first_row, id, None, out)
+    }
+
+    /// The same for rows of a sticky release that were paid for: what is released is compared, row by row, with the
+    /// fingerprints that the ledger was charged for, from the very integers that are released.
+    ///
+    /// # Panics
+    /// If `out` has another size, or there is not one fingerprint per row.
+    pub fn release_paid(
+        &self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8> + Sync,
+        paid: Option<&[Fingerprint]>,
+        out: &mut [u8],
+    ) -> Result<(), ReleaseError> {
         let width = self.encoder.bytes_per_row();
         assert_eq!(out.len(), rows.len() * width, "room for every row");
+        assert!(paid.is_none_or(|paid| paid.len() == rows.len()), "one fingerprint per row");
         let work = |worker: &mut Result<Worker<'_>, NoEntropy>, task: usize, out: &mut [u8]| {
             let worker = worker.as_mut().map_err(|error| *error)?;
-            worker.release_from(rows, task * TASK_ROWS, out, first_row, &id)
+            worker.release_from(rows, task * TASK_ROWS, out, first_row, &id, paid)
         };
         let result = parallel::try_chunks(out, TASK_ROWS * width, || self.worker(), work);
         if result.is_err() {
@@ -228,8 +251,24 @@ impl Worker<'_> {
         id: impl Fn(usize) -> Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<(), ReleaseError> {
+        self.release_paid(rows, first_row, id, None, out)
+    }
+
+    /// [`Releaser::release_paid`] on this thread alone.
+    ///
+    /// # Panics
+    /// If there is not one fingerprint per row.
+    pub fn release_paid(
+        &mut self,
+        rows: Rows<'_>,
+        first_row: u64,
+        id: impl Fn(usize) -> Vec<u8>,
+        paid: Option<&[Fingerprint]>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReleaseError> {
+        assert!(paid.is_none_or(|paid| paid.len() == rows.len()), "one fingerprint per row");
         out.resize(rows.len() * self.releaser.encoder.bytes_per_row(), 0);
-        let result = self.release_from(rows, 0, out, first_row, &id);
+        let result = self.release_from(rows, 0, out, first_row, &id, paid);
         if result.is_err() {
             out.clear();
         }
@@ -244,16 +283,17 @@ impl Worker<'_> {
         out: &mut [u8],
         first_row: u64,
         id: &impl Fn(usize) -> Vec<u8>,
+        paid: Option<&[Fingerprint]>,
     ) -> Result<(), ReleaseError> {
         let width = self.releaser.encoder.bytes_per_row();
         for (block, out) in out.chunks_mut(LANES * width).enumerate() {
             let (start, len) = (start + block * LANES, out.len() / width);
             let takes = self.releaser.projector.as_ref().is_some_and(|projector| projector.takes(rows));
             if takes && len >= LEAST_BLOCK {
-                self.release_block(rows.slice(start, len), start, out, first_row, id)?;
+                self.release_block(rows.slice(start, len), start, out, first_row, id, paid)?;
             } else {
                 for (i, out) in (start..).zip(out.chunks_exact_mut(width)) {
-                    self.release_row(rows, i, first_row, id, out)?;
+                    self.release_row(rows, i, first_row, id, paid, out)?;
                 }
             }
         }
@@ -268,6 +308,7 @@ impl Worker<'_> {
         out: &mut [u8],
         first_row: u64,
         id: &impl Fn(usize) -> Vec<u8>,
+        paid: Option<&[Fingerprint]>,
     ) -> Result<(), ReleaseError> {
         let Releaser { mechanism, encoder, projector, perturbation, .. } = self.releaser;
         let (Some(projector), Some(block)) = (projector, &mut self.block) else { unreachable!("blocks are there") };
@@ -278,8 +319,11 @@ impl Worker<'_> {
             Draws::Keyed(noise, _) => {
                 let mut contents = Contents::new(noise.content());
                 projector.project(rows, first_row + start as u64, room, sketches, Some(&mut contents))?;
-                let each = starts[..rows.len()].iter_mut().enumerate();
-                each.for_each(|(r, to)| *to = noise.start(contents.row(r), &id(start + r)));
+                for (r, to) in starts[..rows.len()].iter_mut().enumerate() {
+                    let id = id(start + r);
+                    check_paid(noise, contents.row(r), &id, paid, start + r, first_row)?;
+                    *to = noise.start(contents.row(r), &id);
+                }
             }
         }
         if let Some(perturbation) = perturbation {
@@ -320,6 +364,7 @@ impl Worker<'_> {
         i: usize,
         first_row: u64,
         id: &impl Fn(usize) -> Vec<u8>,
+        paid: Option<&[Fingerprint]>,
         out: &mut [u8],
     ) -> Result<(), ReleaseError> {
         let Self { releaser, x, .. } = self;
@@ -330,12 +375,31 @@ impl Worker<'_> {
         match &mut self.draws {
             Draws::Fresh(rng) => mechanism.perturbation().apply(x, rng),
             Draws::Keyed(noise, streams) => {
-                let start = noise.start(noise.content().row(u), &id(i));
+                let (content, id) = (noise.content().row(u), id(i));
+                check_paid(noise, content, &id, paid, i, first_row)?;
+                let start = noise.start(content, &id);
                 noise.perturb(start, mechanism.perturbation(), x, streams);
             }
         }
         releaser.encoder.encode(x, out);
         Ok(())
+    }
+}
+
+/// Is this the row that was paid for?
+fn check_paid(
+    noise: &KeyedNoise,
+    content: Evaluations,
+    id: &[u8],
+    paid: Option<&[Fingerprint]>,
+    i: usize,
+    first_row: u64,
+) -> Result<(), ReleaseError> {
+    match paid {
+        Some(paid) if paid[i] != noise.fingerprint(content, id) => {
+            Err(ReleaseError::Unpaid { row: first_row + i as u64 })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -389,6 +453,30 @@ mod tests {
             }
             let prints = |rows: Rows<'_>| blocks.fingerprints(rows, 0, name).unwrap();
             assert!(prints(rows) == prints(sparse) && prints(rows)[0] != prints(rows)[1]);
+        }
+    }
+
+    /// A row that changes after it was charged is not released, whichever way it takes.
+    #[test]
+    fn a_row_that_was_not_paid_for_is_refused() {
+        let mut data = vec![0.25f32; 100 * 40];
+        let name = |i: usize| i.to_le_bytes().to_vec();
+        for make in [|releaser: Releaser| releaser, Releaser::row_by_row] {
+            let releaser =
+                make(releaser(MechanismId::DpOporpStaircase, None, None)).keyed(NoiseKey::from_bytes([7; 32]));
+            let paid = releaser.fingerprints(Rows::dense(Scalars::F32(&data), 100), 0, name).unwrap();
+            let release = |data: &[f32]| {
+                let mut out = vec![0; 40 * releaser.encoder().bytes_per_row()];
+                releaser
+                    .release_paid(Rows::dense(Scalars::F32(data), 100), 5, name, Some(&paid), &mut out)
+                    .map(|()| out)
+            };
+            assert!(release(&data).is_ok());
+            for row in [0, 31, 39] {
+                data[100 * row + 7] = -0.5;
+                assert_eq!(release(&data), Err(ReleaseError::Unpaid { row: 5 + row as u64 }));
+                data[100 * row + 7] = 0.25;
+            }
         }
     }
 

@@ -47,7 +47,8 @@ pub fn write(path: &Path, decoder: &Decoder, release: &Release) -> Result<(), De
             let mut writer = writer.called("decoded");
             for_each_batch(decoder, release, |first, values| {
                 let rows = first..first + values.len() / release.k();
-                let parts: Vec<Column> = columns.into_iter().flatten().map(|column| column.slice(rows.clone())).collect();
+                let parts: Vec<Column> =
+                    columns.into_iter().flatten().map(|column| column.slice(rows.clone())).collect();
                 let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
                 writer.write(rows.len(), &bytes, &parts.iter().collect::<Vec<_>>()).map_err(failed)
             })?;

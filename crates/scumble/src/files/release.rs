@@ -341,5 +341,6 @@ fn fault(job: &Job<'_>, error: ReleaseError) -> JobError {
     match error {
         ReleaseError::Data(error) => JobError::Row { path: job.input.clone(), error },
         ReleaseError::NoEntropy(error) => error.into(),
+        ReleaseError::Unpaid { .. } => JobError::Changed(job.input.clone()),
     }
 }

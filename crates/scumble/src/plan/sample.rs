@@ -135,6 +135,6 @@ impl<'a> Trial<'a> {
 fn fault(error: ReleaseError) -> PlanError {
     match error {
         ReleaseError::Data(error) => error.into(),
-        ReleaseError::NoEntropy(error) => ParameterError::invalid(error.to_string()).into(),
+        other => ParameterError::invalid(other.to_string()).into(),
     }
 }
