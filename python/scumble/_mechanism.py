@@ -224,7 +224,11 @@ class Mechanism:
         return release
 
     def project(self, x: Any) -> np.ndarray:
-        """The public projection of rows that their owner keeps: NOT private, no noise. For one's own search queries.
+        """What a release of these rows estimates: the mean of the released row. No noise: NOT private.
+
+        For rows that you keep yourself, on the scale of ``r.values``: give them to a model that was trained on a release,
+        or compare them with one. Values are projected and clipped; bits become numbers between -1 and 1, by how often
+        they are flipped; rows of unit ``record`` keep their direction and have the length of the mean of their bits.
 
         >>> import numpy as np, scumble
         >>> m = scumble.Mechanism("dp-oporp-laplace", dim=8, k=2, epsilon=1.0, range=(0, 1), seed=bytes(32))

@@ -10,7 +10,6 @@ use scumble::error::ParameterError;
 use scumble::mechanism::{self, MechanismId};
 use scumble::plan::Ask;
 use scumble::release::Encoder;
-use scumble::search::ExactQueries;
 use serde_json::{Map, Value, json};
 
 /// See `scumble.Mechanism`.
@@ -86,13 +85,12 @@ impl Mechanism {
         Ok(certificate.to_json())
     }
 
-    /// The public projection of rows that their owner keeps exact: no noise.
+    /// What a release of these rows estimates: no noise, NOT private.
     fn project<'py>(&self, py: Python<'py>, rows: Input<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let held = rows.hold(py, self.inner.parameters().dim, 0)?;
         let mut values = Vec::new();
         for block in held.blocks()? {
-            let exact = py.detach(|| ExactQueries::project(&self.inner, block)).or_raise(py)?;
-            (0..exact.len()).for_each(|i| values.extend_from_slice(exact.row(i)));
+            values.extend(py.detach(|| self.inner.expected_rows(block)).or_raise(py)?);
         }
         let rows = values.len() / self.inner.k();
         PyArray1::from_vec(py, values).reshape([rows, self.inner.k()])

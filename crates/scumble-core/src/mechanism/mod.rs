@@ -24,12 +24,13 @@ pub use perturbation::{Classes, IndividualNoise, Perturbation, Side, level, step
 pub use prior::{Posterior, Prior};
 pub use record::{Cap, Gain, two_sided_quantile};
 
-use crate::error::{DataErrorKind, ParameterError};
+use crate::error::{DataError, DataErrorKind, ParameterError};
 use crate::facts::Fact;
 use crate::noise::SecretRng;
+use crate::parallel;
 use crate::privacy::{Promise, Unit};
 use crate::projection::{BlockProjector, Projection};
-use crate::vectors::{Grid, PrivateRow};
+use crate::vectors::{Grid, PrivateRow, QuantisedRow, Rows};
 use parameters::Setup;
 use recipe::Recipe;
 use recipe::sensitivity::check_overflow;
@@ -210,6 +211,67 @@ impl Mechanism {
         let unit = self.projection.sketch_unit() * self.grid.step();
         out.iter_mut().zip(&x).for_each(|(value, &x)| *value = x as f64 * unit);
         Ok(())
+    }
+
+    /// What a release of this row estimates: the mean of the released row, on the scale of the released row.
+    ///
+    /// Values: the row itself, projected and clipped. Bits: between -1 and 1, by how often they are flipped. Symbols: the
+    /// mean of their values. Records: the direction of the projected row, as long as the mean of its bits. For rows that
+    /// their owner keeps, to be compared with a release or given to a model that was trained on one. No noise: NOT private.
+    pub fn expected(&self, u: PrivateRow<'_>, out: &mut [f64]) -> Result<(), DataErrorKind> {
+        let mut x = vec![0; self.k()];
+        self.project_row(u, &mut x)?;
+        let each = out.iter_mut().zip(&x).enumerate();
+        match &self.perturbation {
+            Perturbation::Noise { .. } => {
+                let unit = self.value_unit();
+                self.perturbation.prepare(&mut x);
+                out.iter_mut().zip(&x).for_each(|(value, &x)| *value = x as f64 * unit);
+            }
+            Perturbation::NoisySign { noise } => {
+                // The normal law stands for the rounded one: post-processing, nothing rests on it.
+                let sigma = moments::moments(noise).variance.sqrt();
+                each.for_each(|(_, (value, &x))| *value = libm::erf(x as f64 / (sigma * std::f64::consts::SQRT_2)));
+            }
+            Perturbation::Flips { steps, table, side } => each.for_each(|(j, (value, &x))| {
+                let (plus, level) = level(x, step(steps, j), *side);
+                let kept = 1.0 - 2.0 * table.threshold(level) as f64 / 2f64.powi(64);
+                *value = if plus { kept } else { -kept };
+            }),
+            Perturbation::Symbols { classes, table } => {
+                let values = self.symbol_values();
+                let mean = |row: &Vec<u64>| {
+                    let total: f64 = row.iter().map(|&weight| weight as f64).sum();
+                    row.iter().zip(&values).map(|(&weight, value)| weight as f64 * value).sum::<f64>() / total
+                };
+                let means: Vec<f64> = table.rows().iter().map(mean).collect();
+                each.for_each(|(_, (value, &x))| *value = means[classes.of(x)]);
+            }
+            Perturbation::Cap(cap) => {
+                let norm = x.iter().map(|&x| (x as f64).powi(2)).sum::<f64>().sqrt();
+                let scale = if norm > 0.0 { cap.gain().overall() / norm } else { 0.0 };
+                each.for_each(|(_, (value, &x))| *value = x as f64 * scale);
+            }
+            Perturbation::Individual { .. } => each.for_each(|(_, (value, &x))| *value = (x as f64).signum()),
+        }
+        Ok(())
+    }
+
+    /// [`expected`](Self::expected) of every row, on all cores.
+    pub fn expected_rows(&self, rows: Rows<'_>) -> Result<Vec<f32>, DataError> {
+        const TASK: usize = 64; // rows
+        let k = self.k();
+        let mut all = vec![0f32; rows.len() * k];
+        let tools = || (QuantisedRow::default(), vec![0.0; k]);
+        parallel::try_chunks(&mut all, TASK * k, tools, |(buffer, values), task, out| {
+            for (i, out) in (task * TASK..).zip(out.chunks_exact_mut(k)) {
+                let row = rows.quantise(i, &self.grid, 0, buffer)?;
+                self.expected(row, values).map_err(|kind| DataError { row: i as u64, column: None, kind })?;
+                out.iter_mut().zip(&*values).for_each(|(out, &value)| *out = value as f32);
+            }
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     /// Sentences that the operator should read before releasing.

@@ -3,5 +3,6 @@
 mod certificate;
 mod decoding;
 mod estimates;
+mod expected;
 mod statistics;
 mod symbols;
