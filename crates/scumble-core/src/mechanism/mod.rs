@@ -171,9 +171,15 @@ impl Mechanism {
 
     /// One row: project, then perturb. `out` holds k integers; bits are 0 and 1.
     pub fn release_row(&self, u: PrivateRow<'_>, out: &mut [i64], rng: &mut SecretRng) -> Result<(), DataErrorKind> {
+        self.project_row(u, out)?;
+        self.perturbation.apply(out, rng);
+        Ok(())
+    }
+
+    /// The first half of [`release_row`](Self::release_row).
+    pub(crate) fn project_row(&self, u: PrivateRow<'_>, out: &mut [i64]) -> Result<(), DataErrorKind> {
         self.admit(u)?;
         self.projection.apply(u, out);
-        self.perturbation.apply(out, rng);
         Ok(())
     }
 

@@ -4,7 +4,8 @@
 
 use super::coin::FlipTable;
 use super::kernels::{self, Cuts, LANES, Prefixes};
-use super::rng::{BLOCK, SecretRng};
+use super::rng::BLOCK;
+use super::source::LaneSource;
 use super::symbols::SymbolTable;
 use crate::simd::{self, Level};
 use std::fmt;
@@ -44,9 +45,9 @@ fn in_chunks<V: Value>(x: &[V], mut draw: impl FnMut(&[V], &[i16], usize)) {
 }
 
 /// The 16 random bits of a listed draw.
-fn first_bits(random: &[u8], at: usize) -> u64 {
+fn first_bits(random: &[u8], at: usize) -> u16 {
     let bytes = &random[at / LANES * 2 * LANES..][..2 * LANES];
-    u64::from(u16::from_be_bytes([bytes[at % LANES], bytes[LANES + at % LANES]]))
+    u16::from_be_bytes([bytes[at % LANES], bytes[LANES + at % LANES]])
 }
 
 /// Bits of all values of an output, flipped by class.
@@ -96,23 +97,22 @@ impl BlockFlips {
     ///
     /// # Panics
     /// If `bits` has no room.
-    pub fn draw<V: Value>(&self, x: &[V], bits: &mut [u8], rng: &mut SecretRng) {
-        self.draw_at(simd::level(), x, bits, rng);
+    pub fn draw<V: Value>(&self, x: &[V], bits: &mut [u8], source: &mut impl LaneSource) {
+        self.draw_at(simd::level(), x, bits, source);
     }
 
-    fn draw_at<V: Value>(&self, level: Level, x: &[V], bits: &mut [u8], rng: &mut SecretRng) {
+    fn draw_at<V: Value>(&self, level: Level, x: &[V], bits: &mut [u8], source: &mut impl LaneSource) {
         let (mut ties, mut open) = (Vec::new(), Vec::new());
         in_chunks(x, |x, narrow, first| {
             let bits = &mut bits[first / 8 * LANES..][..(x.len() / LANES).div_ceil(8) * LANES];
             ties.clear();
-            let random = rng.take(2 * x.len());
+            let random = source.coins(x.len() / LANES);
             kernels::flip(level, narrow, &self.cuts, &self.prefixes, self.plus_from, random, bits, &mut ties);
             open.clear();
             open.extend(ties.iter().map(|&tie| (tie as usize, first_bits(random, tie as usize))));
-            for &(tie, first) in &open {
-                // 48 more bits, and the whole threshold.
+            for &(tie, bits_so_far) in &open {
                 let (plus, level) = (self.rule)(x[tie].into());
-                let flip = (first << 48 | rng.next_u64() >> 16) < self.table.threshold(level);
+                let flip = self.table.decide(level, bits_so_far, || source.more(first * LANES + tie).next_u64());
                 let mask = 0x80 >> (tie / LANES % 8);
                 let byte = &mut bits[tie / (8 * LANES) * LANES + tie % LANES];
                 *byte = if plus ^ flip { *byte | mask } else { *byte & !mask };
@@ -157,24 +157,22 @@ impl BlockSymbols {
     ///
     /// # Panics
     /// If `out` has no room.
-    pub fn draw<V: Value>(&self, x: &[V], out: &mut [u8], rng: &mut SecretRng) {
-        self.draw_at(simd::level(), x, out, rng);
+    pub fn draw<V: Value>(&self, x: &[V], out: &mut [u8], source: &mut impl LaneSource) {
+        self.draw_at(simd::level(), x, out, source);
     }
 
-    fn draw_at<V: Value>(&self, level: Level, x: &[V], out: &mut [u8], rng: &mut SecretRng) {
+    fn draw_at<V: Value>(&self, level: Level, x: &[V], out: &mut [u8], source: &mut impl LaneSource) {
         let (mut ties, mut open) = (Vec::new(), Vec::new());
         in_chunks(x, |x, narrow, first| {
             let out = &mut out[first * LANES..][..x.len()];
             ties.clear();
-            let random = rng.take(2 * x.len());
+            let random = source.coins(x.len() / LANES);
             kernels::symbols(level, narrow, &self.cuts, &self.prefixes, random, out, &mut ties);
             open.clear();
             open.extend(ties.iter().map(|&tie| (tie as usize, first_bits(random, tie as usize))));
-            for &(tie, first) in &open {
-                let more = rng.next_u64() >> (80 - self.table.bits()); // bits - 16 of them
-                let draw = first << (self.table.bits() - 16) | more;
-                let borders = self.table.borders((self.class)(x[tie].into()));
-                out[tie] = borders.iter().map(|&border| u8::from(draw >= border)).sum();
+            for &(tie, bits_so_far) in &open {
+                let more = || source.more(first * LANES + tie).next_u64();
+                out[tie] = self.table.decide((self.class)(x[tie].into()), bits_so_far, more);
             }
         });
     }
@@ -184,7 +182,7 @@ impl BlockSymbols {
 mod tests {
     use super::*;
     use crate::exact::rational;
-    use crate::noise::response_weights;
+    use crate::noise::{SecretRng, response_weights};
 
     const BOUND: i64 = 1020;
 

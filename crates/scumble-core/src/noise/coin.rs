@@ -13,6 +13,7 @@ use num_bigint::{BigInt, BigUint};
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive};
+use std::cmp::Ordering;
 use std::fmt;
 
 const HALF: u64 = 1 << 63;
@@ -157,6 +158,16 @@ impl FlipTable {
     #[inline]
     pub fn flip(&self, level: u64, rng: &mut SecretRng) -> bool {
         rng.next_u64() < self.threshold(level)
+    }
+
+    /// The same from the first 16 bits; 48 of the 64 bits that `more` gives follow if these agree with the threshold.
+    #[inline]
+    pub(crate) fn decide(&self, level: u64, first: u16, more: impl FnOnce() -> u64) -> bool {
+        let (threshold, first) = (self.threshold(level), u64::from(first));
+        match first.cmp(&(threshold >> 48)) {
+            Ordering::Equal => first << 48 | more() >> 16 < threshold,
+            order => order.is_lt(),
+        }
     }
 
     /// The largest ratio between neighbours, for either value of the bit: what the table really guarantees.

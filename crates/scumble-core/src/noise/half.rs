@@ -8,6 +8,7 @@
 use super::kernels::{self, CROWDED, Guide};
 use super::law::Noise;
 use super::rng::SecretRng;
+use super::source::Source;
 use super::words::count_above;
 use crate::simd::{self, Level};
 use num_bigint::BigUint;
@@ -74,24 +75,24 @@ impl BlockNoise {
 
     /// Fills `out` with independent draws. Those that do not fit 16 bits are listed in `wide`, in order, with their
     /// place; what `out` holds there means nothing.
-    pub fn fill(&self, out: &mut [i16], wide: &mut Vec<(usize, i64)>, rng: &mut SecretRng) {
-        self.fill_at(simd::level(), out, wide, rng);
+    pub fn fill(&self, out: &mut [i16], wide: &mut Vec<(usize, i64)>, source: &mut impl Source) {
+        self.fill_at(simd::level(), out, wide, source);
     }
 
-    fn fill_at(&self, level: Level, out: &mut [i16], wide: &mut Vec<(usize, i64)>, rng: &mut SecretRng) {
+    fn fill_at(&self, level: Level, out: &mut [i16], wide: &mut Vec<(usize, i64)>, source: &mut impl Source) {
         wide.clear();
         let mut ties = Vec::with_capacity(64);
         let mut open = [[0; 4]; CHUNK / 4];
         let mut start = 0;
         for out in out.chunks_mut(CHUNK / 4) {
             ties.clear();
-            let random = rng.take(4 * out.len());
+            let random = source.words(out.len());
             kernels::guided(level, &self.guide, random, out, &mut ties);
             for (open, &tie) in open.iter_mut().zip(&ties) {
                 *open = random.as_chunks().0[tie as usize];
             }
             for (&open, &tie) in open.iter().zip(&ties) {
-                let n = self.settle(u32::from_le_bytes(open), rng);
+                let n = self.settle(u32::from_le_bytes(open), source.more(start + tie as usize));
                 match i16::try_from(n) {
                     Ok(n) => out[tie as usize] = n,
                     Err(_) => wide.push((start + tie as usize, n)),

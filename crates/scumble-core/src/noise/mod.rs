@@ -6,14 +6,17 @@
 
 mod block;
 mod choice;
+mod cipher;
 mod coin;
 mod gaussian;
 mod geometric;
 mod half;
 pub(crate) mod kernels;
+mod keyed;
 mod laplace;
 mod law;
 mod rng;
+mod source;
 mod staircase;
 mod symbols;
 mod wide;
@@ -24,8 +27,10 @@ pub use choice::Choice;
 pub use coin::{Coin, FlipTable};
 pub use gaussian::RoundedGaussian;
 pub use half::BlockNoise;
+pub(crate) use keyed::{Keyed, KeyedStreams};
 pub use laplace::Laplace;
 pub use law::Noise;
 pub use rng::{NoiseKey, SecretRng};
+pub use source::{LaneSource, Source};
 pub use staircase::Staircase;
 pub use symbols::{MOST_SYMBOLS, SymbolTable, response_weights, staircase_weights};

@@ -7,23 +7,20 @@
 //!
 //! [`Seed`]: crate::projection::Seed
 
+use super::cipher::Cipher;
 use super::words::Words;
 use crate::entropy::{self, NoEntropy};
-use aes::cipher::{KeyIvInit, StreamCipher};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::fmt;
+use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
-
-type AesCtr = ctr::Ctr128LE<aes::Aes128>;
 
 /// Bytes drawn at a time: small enough to stay in L1 between refill and use.
 pub(super) const BLOCK: usize = 4096;
 
 enum Stream {
-    #[cfg(target_arch = "x86_64")]
-    Vaes(Box<super::kernels::aes::VaesCtr>),
-    Aes(Box<AesCtr>),
+    Aes { cipher: Arc<Cipher>, counter: u128 },
     ChaCha(Box<ChaCha20Rng>),
 }
 
@@ -40,8 +37,8 @@ pub struct SecretRng {
     step: usize, // bytes drawn at a time, a divisor of BLOCK; the stream is the same for each
 }
 
-/// Bytes of a keyed stream that are drawn at a time: a row needs few, and every row has a stream of its own.
-const KEYED_STEP: usize = 512;
+/// Bytes of a keyed stream that are drawn at a time: a tie needs few.
+const KEYED_STEP: usize = 256;
 
 impl fmt::Debug for SecretRng {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,7 +52,7 @@ impl Drop for SecretRng {
     }
 }
 
-/// Secret key of a keyed stream ([`SecretRng::keyed`]): a row's noise is then a function of key and context.
+/// Secret key of noise that is a function of the row ([`Keyed`](super::Keyed)).
 pub struct NoiseKey(Zeroizing<[u8; 32]>);
 
 /// What begins the one line of a kept key; 64 hexadecimal digits follow.
@@ -113,12 +110,21 @@ impl NoiseKey {
 
     /// A pseudo-random function of key and context.
     pub fn hash(&self, context: &[&[u8]]) -> [u8; 32] {
+        *self.hasher(context).finalize().as_bytes()
+    }
+
+    /// The same, as many bytes as there is room for.
+    pub(super) fn expand(&self, context: &[&[u8]], out: &mut [u8]) {
+        self.hasher(context).finalize_xof().fill(out);
+    }
+
+    fn hasher(&self, context: &[&[u8]]) -> blake3::Hasher {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         for part in context {
             hasher.update(&(part.len() as u64).to_le_bytes()); // lengths keep ("ab","c") and ("a","bc") apart
             hasher.update(part);
         }
-        *hasher.finalize().as_bytes()
+        hasher
     }
 }
 
@@ -130,25 +136,23 @@ impl SecretRng {
         Ok(Self::from_seed(&seed))
     }
 
-    /// The stream of one row: a pseudo-random function of the key and the context, equal on every machine.
-    ///
-    /// A retried task, or a sticky release of an unchanged row, draws the same noise again. ChaCha20 always: the bytes
-    /// must not depend on the CPU.
-    pub fn keyed(key: &NoiseKey, context: &[&[u8]]) -> Self {
-        let seed = Zeroizing::new(key.hash(context));
-        let mut rng = Self::with_stream(Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed))));
+    /// Pieces of keyed streams, from where [`seek`](Self::seek) says.
+    pub(super) fn of(cipher: Arc<Cipher>) -> Self {
+        let mut rng = Self::with_stream(Stream::Aes { cipher, counter: 0 });
         rng.step = KEYED_STEP;
         rng
     }
 
-    /// Becomes the stream that [`keyed`](Self::keyed) gives, in the memory that is there.
-    pub fn restart(&mut self, key: &NoiseKey, context: &[&[u8]]) {
-        let seed = Zeroizing::new(key.hash(context));
-        match &mut self.stream {
-            Stream::ChaCha(chacha) => **chacha = ChaCha20Rng::from_seed(*seed),
-            other => *other = Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed))),
-        }
-        (self.used, self.filled, self.step) = (0, 0, KEYED_STEP);
+    /// Goes on with the block of this counter.
+    pub(super) fn seek(&mut self, to: u128) {
+        let Stream::Aes { counter, .. } = &mut self.stream else { unreachable!("keyed streams are AES") };
+        (*counter, self.used, self.filled) = (to, 0, 0);
+    }
+
+    /// A repeatable stream that is the same on every processor, for tests only.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn keyed(key: &NoiseKey, context: &[&[u8]]) -> Self {
+        Self::with_stream(Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(key.hash(context)))))
     }
 
     /// A repeatable stream, for tests only.
@@ -161,8 +165,8 @@ impl SecretRng {
 
     fn from_seed(seed: &[u8; 32]) -> Self {
         Self::with_stream(if has_aes() {
-            let (key, counter) = seed.split_at(16);
-            wide_aes(key, counter).unwrap_or_else(|| Stream::Aes(Box::new(AesCtr::new(key.into(), counter.into()))))
+            let [key, counter] = [0, 1].map(|half| seed.as_chunks::<16>().0[half]);
+            Stream::Aes { cipher: Arc::new(Cipher::new(&key)), counter: u128::from_le_bytes(counter) }
         } else {
             Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed)))
         })
@@ -185,11 +189,9 @@ impl SecretRng {
     fn fill_to(&mut self, bytes: usize) {
         while self.filled < bytes {
             match &mut self.stream {
-                #[cfg(target_arch = "x86_64")]
-                Stream::Vaes(aes) => aes.fill(&mut self.buffer.0), // never keyed: always a whole block
-                Stream::Aes(aes) => {
-                    self.buffer.0.fill(0);
-                    aes.apply_keystream(&mut self.buffer.0);
+                Stream::Aes { cipher, counter } => {
+                    cipher.fill(*counter, &mut self.buffer.0[self.filled..self.filled + self.step]);
+                    *counter = counter.wrapping_add((self.step / 16) as u128);
                 }
                 Stream::ChaCha(chacha) => {
                     chacha.fill_bytes(&mut self.buffer.0[self.filled..self.filled + self.step]);
@@ -240,21 +242,6 @@ impl SecretRng {
     }
 }
 
-/// AES two blocks at a time, where the processor can: the same bytes.
-#[cfg(target_arch = "x86_64")]
-fn wide_aes(key: &[u8], counter: &[u8]) -> Option<Stream> {
-    if crate::simd::level() == crate::simd::Level::Scalar {
-        return None;
-    }
-    let aes = super::kernels::aes::VaesCtr::new(key.as_array()?, counter.as_array()?)?;
-    Some(Stream::Vaes(Box::new(aes)))
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn wide_aes(_: &[u8], _: &[u8]) -> Option<Stream> {
-    None
-}
-
 fn has_aes() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("aes");
@@ -275,20 +262,20 @@ mod tests {
     }
 
     #[test]
-    fn keyed_stream_is_a_function_of_key_and_context() {
+    fn a_key_gives_a_function_of_the_context() {
         let key = NoiseKey::from_bytes([7; 32]);
-        let mut first = SecretRng::keyed(&key, &[b"row", b"1"]);
-        let mut again = SecretRng::keyed(&key, &[b"row", b"1"]);
-        let mut moved = SecretRng::keyed(&key, &[b"ro", b"w1"]);
-        let bytes = first.bytes::<64>();
-        assert_eq!(bytes, again.bytes::<64>());
-        assert_ne!(bytes, moved.bytes::<64>());
+        let (mut long, mut short) = ([0; 100], [0; 40]);
+        key.expand(&[b"row", b"1"], &mut long);
+        key.expand(&[b"row", b"1"], &mut short);
+        assert_eq!(long[..40], short);
+        assert_eq!(long[..32], key.hash(&[b"row", b"1"]));
+        assert_ne!(key.hash(&[b"ro", b"w1"]), key.hash(&[b"row", b"1"]));
     }
 
-    /// Draws of 4, 8 and 64 bytes across many blocks, from whole blocks and from steps, in new memory and in used memory.
+    /// Draws of 4, 8 and more bytes across many blocks, from whole blocks and from steps, in new memory and in used memory.
     #[test]
     fn steps_do_not_change_the_stream() {
-        let key = NoiseKey::from_bytes([3; 32]);
+        let cipher = Arc::new(Cipher::new(&[3; 16]));
         let draw = |rng: &mut SecretRng| -> Vec<u64> {
             let one = |i: u64, rng: &mut SecretRng| match i % 3 {
                 0 => rng.next_u64(),
@@ -297,13 +284,13 @@ mod tests {
             };
             (0..500).map(|i| one(i, rng)).collect()
         };
-        let mut whole = SecretRng::keyed(&key, &[b"row"]);
+        let mut whole = SecretRng::of(cipher.clone());
         whole.step = BLOCK;
+        whole.seek(9);
         let wanted = draw(&mut whole);
-        assert_eq!(draw(&mut SecretRng::keyed(&key, &[b"row"])), wanted);
-        for mut used in [SecretRng::for_tests(1), whole] {
+        for mut used in [SecretRng::of(cipher), whole] {
             used.next_u32();
-            used.restart(&key, &[b"row"]);
+            used.seek(9);
             assert_eq!(draw(&mut used), wanted);
         }
     }

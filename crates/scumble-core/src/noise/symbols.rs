@@ -96,6 +96,16 @@ impl SymbolTable {
         self.borders(class).iter().map(|&border| usize::from(draw >= border)).sum()
     }
 
+    /// The same from the first 16 bits; the upper ones of the 64 that `more` gives follow if these agree with a border.
+    #[inline]
+    pub(crate) fn decide(&self, class: usize, first: u16, more: impl FnOnce() -> u64) -> u8 {
+        let (rest, first) = (self.bits - 16, u64::from(first));
+        let borders = self.borders(class);
+        let tied = borders.iter().any(|&border| border >> rest == first);
+        let draw = first << rest | if tied { more() >> (64 - rest) } else { 0 };
+        borders.iter().map(|&border| u8::from(draw >= border)).sum()
+    }
+
     /// The borders between the symbols of a class, over 2^bits.
     #[inline]
     pub(super) fn borders(&self, class: usize) -> &[u64] {

@@ -10,6 +10,7 @@ use super::{Projection, ProjectionKind};
 use crate::error::DataError;
 use crate::parallel;
 use crate::simd::{self, Aligned, Level};
+use crate::vectors::content::Contents;
 use crate::vectors::{Grid, Layout, PrivateRow, QuantisedRow, Rows, Scalars};
 
 /// Columns that are quantised before they are turned into lanes: the tile stays in the L1 cache.
@@ -137,21 +138,22 @@ impl BlockProjector {
         Sketches::new(width, self.projection.k() * LANES)
     }
 
-    /// Projects up to [`LANES`] rows. The error carries `first_row` and the place in the block.
+    /// Projects up to [`LANES`] rows, and hashes them where asked to. The error carries `first_row` and the place in the block.
     pub(crate) fn project(
         &self,
         rows: Rows<'_>,
         first_row: u64,
         room: &mut Room,
         out: &mut Sketches,
+        mut contents: Option<&mut Contents<'_>>,
     ) -> Result<(), DataError> {
         assert!(rows.len() <= LANES && rows.dim() == self.projection.dim(), "a block of rows of p attributes");
         touch(rows);
         if let Some(widths) = self.dense {
-            return self.project_dense(widths, rows, first_row, room, out);
+            return self.project_dense(widths, rows, first_row, room, out, contents);
         }
         if rows.is_sparse() {
-            return self.project_sparse(rows, first_row, room, out);
+            return self.project_sparse(rows, first_row, room, out, contents);
         }
         if out.width() != self.sums {
             *out = self.sketches(); // was narrower for sparse rows
@@ -160,6 +162,11 @@ impl BlockProjector {
             Sketches::I16(out) => match self.bytes(rows) {
                 Some((bytes, stride)) => {
                     room.cells8.resize(rows.dim() * LANES);
+                    if let Some(contents) = &mut contents {
+                        for r in 0..rows.len() {
+                            contents.add_bytes(self.level, r, &bytes[r * stride..][..rows.dim()]);
+                        }
+                    }
                     kernels::transpose_u8(self.level, bytes, stride, rows.len(), rows.dim(), &mut room.cells8);
                     let cells = &room.cells8;
                     self.add_up(out, |entries, larger, size, out| {
@@ -168,7 +175,7 @@ impl BlockProjector {
                 }
                 None => {
                     let Room { cells16, tile16, row, .. } = room;
-                    self.cells(rows, first_row, row, tile16, cells16)?;
+                    self.cells(rows, first_row, row, tile16, cells16, contents)?;
                     if self.projection.kind() == ProjectionKind::Identity {
                         out.copy_from_slice(cells16);
                     } else {
@@ -180,7 +187,7 @@ impl BlockProjector {
             },
             Sketches::I32(out) => {
                 let Room { cells32, tile32, row, .. } = room;
-                self.cells(rows, first_row, row, tile32, cells32)?;
+                self.cells(rows, first_row, row, tile32, cells32, contents)?;
                 if self.projection.kind() == ProjectionKind::Identity {
                     out.copy_from_slice(cells32);
                 } else {
@@ -216,13 +223,14 @@ impl BlockProjector {
         first_row: u64,
         room: &mut Room,
         out: &mut Sketches,
+        contents: Option<&mut Contents<'_>>,
     ) -> Result<(), DataError> {
         let Room { cells16, cells32, tile16, tile32, row, .. } = room;
         let cells = if widths.wide_cells {
-            self.cells(rows, first_row, row, tile32, cells32)?;
+            self.cells(rows, first_row, row, tile32, cells32, contents)?;
             Cells::I32(cells32)
         } else {
-            self.cells(rows, first_row, row, tile16, cells16)?;
+            self.cells(rows, first_row, row, tile16, cells16, contents)?;
             Cells::I16(cells16)
         };
         let out = match out {
@@ -259,6 +267,7 @@ impl BlockProjector {
         row: &mut QuantisedRow,
         tile: &mut Aligned<T>,
         cells: &mut Aligned<T>,
+        mut contents: Option<&mut Contents<'_>>,
     ) -> Result<(), DataError> {
         let dim = rows.dim();
         cells.resize(dim * LANES);
@@ -272,6 +281,9 @@ impl BlockProjector {
                         rows.quantise(i, &self.grid, first_row, row)?;
                     }
                     unreachable!("the plain quantiser finds the fault");
+                }
+                if let Some(contents) = &mut contents {
+                    contents.add(self.level, r, start, &tile[..columns]);
                 }
             }
             T::transpose(self.level, tile, COLUMNS, rows.len(), columns, &mut cells[start * LANES..]);
@@ -293,9 +305,10 @@ impl BlockProjector {
         first_row: u64,
         room: &mut Room,
         out: &mut Sketches,
+        mut contents: Option<&mut Contents<'_>>,
     ) -> Result<(), DataError> {
         let k = self.projection.k();
-        if !room.wide && self.project_banks(rows, room) {
+        if !room.wide && self.project_banks(rows, room, &mut contents) {
             if out.width() != Width::I16 {
                 *out = self.sketches_of(Width::I16);
             }
@@ -313,6 +326,9 @@ impl BlockProjector {
                 Some(index) => PrivateRow::Sparse { dim: rows.dim(), index, value: values },
                 None => rows.quantise(i, &self.grid, first_row, row)?, // says what is wrong
             };
+            if let (Some(contents), PrivateRow::Sparse { index, value, .. }) = (&mut contents, row) {
+                contents.set_sparse(i, index, value);
+            }
             self.projection.apply_i32(row, x);
         }
         match out {
@@ -329,7 +345,7 @@ impl BlockProjector {
 
     /// Sums of sparse rows, row by row in `room.tile16`. False if there is no table yet, a row is faulty, or a sum leaves
     /// 16 bits: their bound is for rows without zeros, and is hardly ever reached.
-    fn project_banks(&self, rows: Rows<'_>, room: &mut Room) -> bool {
+    fn project_banks(&self, rows: Rows<'_>, room: &mut Room, contents: &mut Option<&mut Contents<'_>>) -> bool {
         let (k, Some(bins)) = (self.projection.k(), self.projection.oporp()) else { return false };
         let Room { tile16, banks, values, wide, .. } = room;
         tile16.resize(k * LANES);
@@ -337,6 +353,9 @@ impl BlockProjector {
         for (i, x) in tile16.chunks_exact_mut(k).enumerate().take(rows.len()) {
             banks.fill(0);
             let Some(index) = self.sparse_row(rows, i, values) else { return false };
+            if let Some(contents) = contents {
+                contents.set_sparse(i, index, values);
+            }
             if !bins.add_to_banks(index, values, banks) {
                 return false;
             }
@@ -407,7 +426,7 @@ impl Projection {
                 let block = rows.slice(start, out.len() / k);
                 match (&projector, sketches) {
                     (Some(projector), Some(sketches)) => {
-                        projector.project(block, start as u64, room, sketches)?;
+                        projector.project(block, start as u64, room, sketches, None)?;
                         sketches.rows(k, out);
                     }
                     _ => {
@@ -425,7 +444,7 @@ impl Projection {
 }
 
 /// An integer that a cell can be.
-pub(super) trait Cell: Copy + Default {
+pub(super) trait Cell: Copy + Default + Into<i32> {
     /// Columns `start..` of a dense row on the grid; false if one of them is not a finite number.
     fn quantise(level: Level, grid: &Grid, rows: Rows<'_>, r: usize, start: usize, to: &mut [Self]) -> bool;
 
@@ -518,7 +537,7 @@ mod tests {
         let mut all = Vec::new();
         for start in (0..rows.len()).step_by(LANES) {
             let block = rows.slice(start, LANES.min(rows.len() - start));
-            projector.project(block, 0, &mut room, &mut sketches).unwrap();
+            projector.project(block, 0, &mut room, &mut sketches, None).unwrap();
             let mut out = vec![0; block.len() * projection.k()];
             sketches.rows(projection.k(), &mut out);
             all.extend(out.chunks_exact(projection.k()).map(<[i64]>::to_vec));
@@ -675,7 +694,7 @@ mod tests {
                     values[at] = bad;
                     let rows = Rows::dense(Scalars::F32(&values), dim).slice(0, 32);
                     let projector = BlockProjector::at(level, &projection, &grid).unwrap();
-                    let error = projector.project(rows, 100, &mut Room::default(), &mut projector.sketches());
+                    let error = projector.project(rows, 100, &mut Room::default(), &mut projector.sketches(), None);
                     let error = error.unwrap_err();
                     assert_eq!((error.row, error.column), (100 + (at / dim) as u64, Some((at % dim) as u64)));
                 }

@@ -1,16 +1,17 @@
 //! Private rows in, released bytes out: quantise, project, perturb, encode, on all cores.
 
 use super::encoder::EncoderRoom;
-use super::keyed::{self, Fingerprint, KeyedNoise};
+use super::keyed::{Fingerprint, KeyedNoise};
 use super::{Encoder, Encoding};
 use crate::entropy::NoEntropy;
 use crate::error::{DataError, ParameterError};
 use crate::mechanism::{BlockPerturbation, Mechanism, Released};
-use crate::noise::{NoiseKey, SecretRng};
+use crate::noise::{KeyedStreams, NoiseKey, SecretRng};
 use crate::parallel;
 use crate::projection::{BlockProjector, LANES, Room, Sketches};
 use crate::simd;
-use crate::vectors::{QuantisedRow, Rows};
+use crate::vectors::content::Contents;
+use crate::vectors::{PrivateRow, QuantisedRow, Rows};
 use std::fmt;
 
 /// Where the noise of a row comes from.
@@ -88,17 +89,30 @@ impl Releaser {
         id: impl Fn(usize) -> Vec<u8> + Sync,
     ) -> Result<Vec<Fingerprint>, ReleaseError> {
         let Some(noise) = self.keyed_noise() else { return Ok(Vec::new()) };
-        let buffers = || (QuantisedRow::default(), Vec::new());
         let mut prints = vec![Fingerprint::default(); rows.len()];
-        let work = |(quantised, content): &mut (QuantisedRow, Vec<u8>), task: usize, out: &mut [Fingerprint]| {
+        let work = |quantised: &mut QuantisedRow, task: usize, out: &mut [Fingerprint]| {
             for (i, print) in (task * TASK_ROWS..).zip(out) {
-                keyed::content(rows.quantise(i, self.mechanism.grid(), first_row, quantised)?, content);
-                *print = noise.fingerprint(&id(i), content);
+                let row = noise.content().row(self.quantise(rows, i, first_row, quantised)?);
+                *print = noise.fingerprint(row, &id(i));
             }
             Ok::<_, ReleaseError>(())
         };
-        parallel::try_chunks(&mut prints, TASK_ROWS, buffers, work)?;
+        parallel::try_chunks(&mut prints, TASK_ROWS, QuantisedRow::default, work)?;
         Ok(prints)
+    }
+
+    /// Row `i` on the grid.
+    fn quantise<'b>(
+        &self,
+        rows: Rows<'_>,
+        i: usize,
+        first_row: u64,
+        buffer: &'b mut QuantisedRow,
+    ) -> Result<PrivateRow<'b>, DataError> {
+        match &self.projector {
+            Some(projector) if projector.takes(rows) => projector.quantise(rows, i, first_row, buffer),
+            _ => rows.quantise(i, self.mechanism.grid(), first_row, buffer),
+        }
     }
 
     /// The mechanism.
@@ -164,12 +178,11 @@ impl Releaser {
         };
         Ok(Worker {
             releaser: self,
-            rng: match &self.noise {
-                NoiseSource::Fresh => SecretRng::from_os()?,
-                NoiseSource::Keyed(noise) => noise.stream(), // every row starts its own
+            draws: match &self.noise {
+                NoiseSource::Fresh => Draws::Fresh(SecretRng::from_os()?),
+                NoiseSource::Keyed(noise) => Draws::Keyed(noise, noise.streams()),
             },
             quantised: QuantisedRow::default(),
-            content: Vec::new(),
             x: vec![0; self.mechanism.k()],
             block: self.projector.as_ref().map(block),
         })
@@ -179,11 +192,16 @@ impl Releaser {
 /// One thread's buffers and its own stream of noise.
 pub struct Worker<'a> {
     releaser: &'a Releaser,
-    rng: SecretRng,
+    draws: Draws<'a>,
     quantised: QuantisedRow,
-    content: Vec<u8>,
     x: Vec<i64>,
     block: Option<Block>,
+}
+
+/// The noise of a worker: a stream of its own, or those of the rows.
+enum Draws<'a> {
+    Fresh(SecretRng),
+    Keyed(&'a KeyedNoise, KeyedStreams),
 }
 
 /// Room for a block of rows.
@@ -242,7 +260,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Projects all rows at once, and perturbs them so where noise is fresh and each value is perturbed by itself.
+    /// Projects all rows at once, and perturbs them so where each value is perturbed by itself.
     fn release_block(
         &mut self,
         rows: Rows<'_>,
@@ -251,33 +269,45 @@ impl Worker<'_> {
         first_row: u64,
         id: &impl Fn(usize) -> Vec<u8>,
     ) -> Result<(), ReleaseError> {
-        let Releaser { mechanism, encoder, noise, projector, perturbation } = self.releaser;
+        let Releaser { mechanism, encoder, projector, perturbation, .. } = self.releaser;
         let (Some(projector), Some(block)) = (projector, &mut self.block) else { unreachable!("blocks are there") };
         let Block { room, sketches, released, encoding, values } = block;
-        projector.project(rows, first_row + start as u64, room, sketches)?;
-        if let (Some(perturbation), NoiseSource::Fresh) = (perturbation, noise) {
-            perturbation.apply(sketches, released, &mut self.rng);
+        let mut starts = [0; LANES];
+        match &self.draws {
+            Draws::Fresh(_) => projector.project(rows, first_row + start as u64, room, sketches, None)?,
+            Draws::Keyed(noise, _) => {
+                let mut contents = Contents::new(noise.content());
+                projector.project(rows, first_row + start as u64, room, sketches, Some(&mut contents))?;
+                let each = starts[..rows.len()].iter_mut().enumerate();
+                each.for_each(|(r, to)| *to = noise.start(contents.row(r), &id(start + r)));
+            }
+        }
+        if let Some(perturbation) = perturbation {
+            match &mut self.draws {
+                Draws::Fresh(rng) => perturbation.apply(sketches, released, rng),
+                Draws::Keyed(_, streams) => {
+                    streams.begin(starts[..rows.len()].iter().copied());
+                    perturbation.apply(sketches, released, streams);
+                }
+            }
             if released.is_narrow(sketches) {
                 encoder.encode_block(rows.len(), released, encoding, out);
                 return Ok(());
             }
         }
-        let perturbed = perturbation.is_some() && matches!(noise, NoiseSource::Fresh);
         let k = mechanism.k();
         values.resize(rows.len() * k, 0);
         sketches.rows(k, values);
         let each = values.chunks_exact_mut(k).zip(out.chunks_exact_mut(encoder.bytes_per_row()));
         for (r, (x, out)) in each.enumerate() {
-            if perturbed {
+            if perturbation.is_some() {
                 let wide = released.wide.iter().filter(|(at, _)| at % LANES == r);
                 wide.for_each(|(at, exact)| x[at / LANES] = *exact);
             } else {
-                if let NoiseSource::Keyed(noise) = noise {
-                    let u = projector.quantise(rows, r, first_row + start as u64, &mut self.quantised)?;
-                    keyed::content(u, &mut self.content);
-                    noise.start(&mut self.rng, &id(start + r), &self.content);
+                match &mut self.draws {
+                    Draws::Fresh(rng) => mechanism.perturbation().apply(x, rng),
+                    Draws::Keyed(noise, streams) => noise.perturb(starts[r], mechanism.perturbation(), x, streams),
                 }
-                mechanism.perturbation().apply(x, &mut self.rng);
             }
             encoder.encode(x, out);
         }
@@ -292,18 +322,19 @@ impl Worker<'_> {
         id: &impl Fn(usize) -> Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), ReleaseError> {
-        let mechanism = &self.releaser.mechanism;
-        let u = rows.quantise(i, mechanism.grid(), first_row, &mut self.quantised)?;
-        if let NoiseSource::Keyed(noise) = &self.releaser.noise {
-            keyed::content(u, &mut self.content);
-            noise.start(&mut self.rng, &id(i), &self.content);
+        let Self { releaser, x, .. } = self;
+        let mechanism = &releaser.mechanism;
+        let u = releaser.quantise(rows, i, first_row, &mut self.quantised)?;
+        let fault = |kind| DataError { row: first_row + i as u64, column: None, kind };
+        mechanism.project_row(u, x).map_err(fault)?;
+        match &mut self.draws {
+            Draws::Fresh(rng) => mechanism.perturbation().apply(x, rng),
+            Draws::Keyed(noise, streams) => {
+                let start = noise.start(noise.content().row(u), &id(i));
+                noise.perturb(start, mechanism.perturbation(), x, streams);
+            }
         }
-        mechanism.release_row(u, &mut self.x, &mut self.rng).map_err(|kind| DataError {
-            row: first_row + i as u64,
-            column: None,
-            kind,
-        })?;
-        self.releaser.encoder.encode(&self.x, out);
+        releaser.encoder.encode(x, out);
         Ok(())
     }
 }
@@ -311,7 +342,7 @@ impl Worker<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::{MechanismId, Parameters};
+    use crate::mechanism::{MechanismId, OutputKind, Parameters};
     use crate::projection::Seed;
     use crate::vectors::{Range, Scalars};
 
@@ -325,26 +356,39 @@ mod tests {
         Releaser::new(Mechanism::new(parameters).unwrap(), encoding).unwrap()
     }
 
-    /// With keyed noise blocks give the very bytes that rows give: only the projection goes by blocks.
+    /// With keyed noise every way gives the very same bytes: blocks, rows, one row alone, dense and sparse, every mechanism.
     #[test]
     fn keyed_blocks_equal_rows() {
-        let data: Vec<f32> = (0..100 * 77).map(|i| (i * 7919 % 2001) as f32 / 1000.0 - 1.0).collect();
+        let zero_or = |i: i32, v: f32| if i % 3 == 0 { 0.0 } else { v };
+        let data: Vec<f32> = (0..100 * 77).map(|i| zero_or(i, (i * 7919 % 2001) as f32 / 1000.0 - 1.0)).collect();
         let rows = Rows::dense(Scalars::F32(&data), 100);
-        let id = |i: usize| i.to_le_bytes().to_vec();
-        for (mechanism, symbols, encoding) in [
-            (MechanismId::DpSignoporpCeil, None, None),
-            (MechanismId::DpOporpStaircase, None, Some(Encoding::I16)),
-            (MechanismId::DpOporpLaplace, None, None),
-            (MechanismId::DpOporpLattice, Some(3), None),
-            (MechanismId::RawStaircase, None, None),
-            (MechanismId::Signcap, None, None),
-        ] {
-            let key = || NoiseKey::from_bytes([7; 32]);
-            let (mut blocks, mut one_by_one) = (Vec::new(), Vec::new());
-            releaser(mechanism, symbols, encoding).keyed(key()).release(rows, 9, id, &mut blocks).unwrap();
-            let plain = releaser(mechanism, symbols, encoding).row_by_row().keyed(key());
-            plain.release(rows, 9, id, &mut one_by_one).unwrap();
-            assert!(blocks == one_by_one, "{mechanism}");
+        let offsets: Vec<usize> = (0..=77).map(|i| data[..100 * i].iter().filter(|v| **v != 0.0).count()).collect();
+        let index: Vec<u32> = (0..data.len()).filter(|&i| data[i] != 0.0).map(|i| (i % 100) as u32).collect();
+        let values: Vec<f32> = data.iter().copied().filter(|v| *v != 0.0).collect();
+        let sparse = Rows::sparse(&offsets, &index, Scalars::F32(&values), 100);
+        let name = |i: usize| i.to_le_bytes().to_vec();
+        let private = |id: &&MechanismId| id.notion() != crate::mechanism::NotionKind::Individual;
+        for &id in MechanismId::ALL.iter().filter(private) {
+            let encoding = (id == MechanismId::DpOporpStaircase).then_some(Encoding::I16);
+            let symbols = (id.output() == OutputKind::Symbols).then_some(3);
+            let make = || releaser(id, symbols, encoding);
+            let keyed = |releaser: Releaser| releaser.keyed(NoiseKey::from_bytes([7; 32]));
+            let release = |releaser: &Releaser, rows: Rows<'_>, first: usize| {
+                let mut out = Vec::new();
+                releaser.release(rows, 9, |i| name(first + i), &mut out).unwrap();
+                out
+            };
+            let blocks = keyed(make());
+            let wanted = release(&keyed(make().row_by_row()), rows, 0);
+            assert!(release(&blocks, rows, 0) == wanted, "{id}");
+            assert!(release(&blocks, sparse, 0) == wanted, "{id}");
+            let width = blocks.encoder().bytes_per_row();
+            for (first, len) in [(0, 1), (3, 5), (40, 31)] {
+                let some = release(&blocks, rows.slice(first, len), first);
+                assert!(some == wanted[first * width..][..len * width], "{id} {first}");
+            }
+            let prints = |rows: Rows<'_>| blocks.fingerprints(rows, 0, name).unwrap();
+            assert!(prints(rows) == prints(sparse) && prints(rows)[0] != prints(rows)[1]);
         }
     }
 

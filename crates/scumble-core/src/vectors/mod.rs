@@ -2,6 +2,7 @@
 //!
 //! Everything right of the quantiser is an integer. `Debug` of every type here prints shapes only.
 
+pub(crate) mod content;
 mod grid;
 mod rows;
 

@@ -3,7 +3,7 @@
 //! The law is that of [`Perturbation::apply`]; only the random bits are spent in another order.
 
 use super::{Perturbation, level, round_shift};
-use crate::noise::{BlockFlips, BlockNoise, BlockSymbols, SecretRng};
+use crate::noise::{BlockFlips, BlockNoise, BlockSymbols, LaneSource, Source};
 use crate::projection::{LANES, Sketches};
 
 /// What a block of projected values has become.
@@ -48,18 +48,18 @@ impl BlockPerturbation {
     }
 
     /// Perturbs a block. What comes out of 32-bit sketches replaces them.
-    pub(crate) fn apply(&self, x: &mut Sketches, out: &mut Released, rng: &mut SecretRng) {
+    pub(crate) fn apply(&self, x: &mut Sketches, out: &mut Released, source: &mut impl LaneSource) {
         match (self, x) {
-            (Self::Flips(flips), Sketches::I16(x)) => flips.draw(x, out.bits(x.len()), rng),
-            (Self::Flips(flips), Sketches::I32(x)) => flips.draw(x, out.bits(x.len()), rng),
-            (Self::Symbols(symbols), Sketches::I16(x)) => symbols.draw(x, out.symbols(x.len()), rng),
-            (Self::Symbols(symbols), Sketches::I32(x)) => symbols.draw(x, out.symbols(x.len()), rng),
+            (Self::Flips(flips), Sketches::I16(x)) => flips.draw(x, out.bits(x.len()), source),
+            (Self::Flips(flips), Sketches::I32(x)) => flips.draw(x, out.bits(x.len()), source),
+            (Self::Symbols(symbols), Sketches::I16(x)) => symbols.draw(x, out.symbols(x.len()), source),
+            (Self::Symbols(symbols), Sketches::I32(x)) => symbols.draw(x, out.symbols(x.len()), source),
             (Self::Noise { shift, clip, noise }, Sketches::I16(x)) => {
                 x.iter_mut().for_each(|x| *x = prepared((*x).into(), *shift, *clip) as i16);
-                out.add_noise(noise, x, rng);
+                out.add_noise(noise, x, source);
             }
             (Self::Noise { shift, clip, noise }, Sketches::I32(x)) => {
-                out.draw(noise, x.len(), rng);
+                out.draw(noise, x.len(), source);
                 for &(at, n) in &out.wide_noise {
                     out.wide.push((at, prepared(x[at].into(), *shift, *clip).saturating_add(n)));
                 }
@@ -73,7 +73,7 @@ impl BlockPerturbation {
             }
             (Self::Noise { shift, clip, noise }, Sketches::I64(x)) => {
                 x.iter_mut().for_each(|x| *x = prepared(*x, *shift, *clip));
-                out.draw(noise, x.len(), rng);
+                out.draw(noise, x.len(), source);
                 x.iter_mut().zip(&out.noise).for_each(|(x, &n)| *x = x.saturating_add(n.into()));
                 out.wide_noise.iter().for_each(|&(at, n)| x[at] = x[at].saturating_add(n));
             }
@@ -108,15 +108,15 @@ impl Released {
     }
 
     /// Draws noise for so many values; 0 stands where it is wide.
-    fn draw(&mut self, noise: &BlockNoise, values: usize, rng: &mut SecretRng) {
+    fn draw(&mut self, noise: &BlockNoise, values: usize, source: &mut impl Source) {
         self.noise.resize(values, 0);
-        noise.fill(&mut self.noise, &mut self.wide_noise, rng);
+        noise.fill(&mut self.noise, &mut self.wide_noise, source);
         self.wide_noise.iter().for_each(|&(at, _)| self.noise[at] = 0);
         self.wide.clear();
     }
 
-    fn add_noise(&mut self, noise: &BlockNoise, x: &[i16], rng: &mut SecretRng) {
-        self.draw(noise, x.len(), rng);
+    fn add_noise(&mut self, noise: &BlockNoise, x: &[i16], source: &mut impl Source) {
+        self.draw(noise, x.len(), source);
         let Self { values, wide, noise: drawn, wide_noise, .. } = self;
         values.resize(x.len(), 0);
         wide.extend(wide_noise.iter().map(|&(at, n)| (at, i64::from(x[at]).saturating_add(n))));
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::exact::rational;
     use crate::mechanism::{Mechanism, MechanismId, Parameters};
-    use crate::noise::{Laplace, Noise};
+    use crate::noise::{Laplace, Noise, SecretRng};
     use crate::projection::Seed;
     use crate::vectors::Range;
 

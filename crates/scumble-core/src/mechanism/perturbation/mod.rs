@@ -13,7 +13,7 @@ pub use classes::Classes;
 use super::prior::{Posterior, Prior};
 use super::record::Cap;
 use crate::facts::Fact;
-use crate::noise::{FlipTable, Noise, SecretRng, SymbolTable};
+use crate::noise::{BlockNoise, FlipTable, KeyedStreams, Noise, SecretRng, SymbolTable};
 use radius::clip_to_radius;
 
 /// Where a bit's plus side begins, and what happens on the border.
@@ -150,6 +150,50 @@ impl Perturbation {
                     });
                 }
             }
+        }
+    }
+
+    /// Perturbs the projected row in place from its own stream: the very draws that [`BlockPerturbation`] makes of it.
+    ///
+    /// `tables` are those of the noise, unless it has none.
+    ///
+    /// [`BlockPerturbation`]: super::BlockPerturbation
+    pub(crate) fn apply_keyed(&self, x: &mut [i64], tables: Option<&BlockNoise>, streams: &mut KeyedStreams) {
+        use crate::noise::Source;
+        match (self, tables) {
+            (Self::Noise { .. } | Self::NoisySign { .. }, Some(tables)) => {
+                self.prepare(x);
+                let (mut noise, mut wide) = (vec![0; x.len()], Vec::new());
+                tables.fill(&mut noise, &mut wide, &mut streams.one_row());
+                wide.iter().for_each(|&(j, _)| noise[j] = 0);
+                x.iter_mut().zip(noise).for_each(|(x, n)| *x = x.saturating_add(n.into()));
+                wide.iter().for_each(|&(j, n)| x[j] = x[j].saturating_add(n));
+                if let Self::NoisySign { .. } = self {
+                    x.iter_mut().for_each(|v| *v = i64::from(*v > 0));
+                }
+            }
+            (Self::Flips { steps, table, side }, _) => {
+                let mut row = streams.one_row();
+                for (j, (v, first)) in x.iter_mut().zip(row.coins()).enumerate() {
+                    let (plus, level) = level(*v, step(steps, j), *side);
+                    *v = i64::from(plus ^ table.decide(level, first, || row.more(j).next_u64()));
+                }
+            }
+            (Self::Symbols { classes, table }, _) => {
+                let mut row = streams.one_row();
+                for (j, (v, first)) in x.iter_mut().zip(row.coins()).enumerate() {
+                    *v = table.decide(classes.of(*v), first, || row.more(j).next_u64()).into();
+                }
+            }
+            _ => self.apply(x, streams.whole()),
+        }
+    }
+
+    /// The law's tables for [`Perturbation::apply_keyed`]; `None` where it has none or needs none.
+    pub(crate) fn tables(&self) -> Option<BlockNoise> {
+        match self {
+            Self::Noise { noise, .. } | Self::NoisySign { noise } => noise.blocks(),
+            _ => None,
         }
     }
 

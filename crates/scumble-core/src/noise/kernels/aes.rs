@@ -6,83 +6,79 @@ use zeroize::Zeroize;
 /// Blocks made at a time.
 const BLOCKS: usize = 16;
 
-/// A key stream. Wiped when dropped.
-pub(in crate::noise) struct VaesCtr {
+/// An expanded key. Wiped when dropped.
+pub(in crate::noise) struct Vaes {
     keys: [[u8; 16]; 11],
-    counter: u128,
 }
 
-impl Drop for VaesCtr {
+impl Drop for Vaes {
     fn drop(&mut self) {
         self.keys.zeroize();
-        self.counter.zeroize();
     }
 }
 
-impl VaesCtr {
+impl Vaes {
     /// `None` if the processor lacks the instructions.
-    pub(in crate::noise) fn new(key: &[u8; 16], counter: &[u8; 16]) -> Option<Self> {
+    pub(in crate::noise) fn new(key: &[u8; 16]) -> Option<Self> {
         use std::arch::is_x86_feature_detected as has;
         if !(has!("avx2") && has!("aes") && has!("vaes")) {
             return None;
         }
         // SAFETY: AES was found.
         let keys = unsafe { expand(key) };
-        Some(Self { keys, counter: u128::from_le_bytes(*counter) })
+        Some(Self { keys })
     }
 
-    /// The next bytes; the rest of a last block that is used in part is dropped.
-    pub(in crate::noise) fn fill(&mut self, out: &mut [u8]) {
-        // SAFETY: VAES and AVX2 were found when the key stream was made.
-        unsafe { self.write(out) }
+    /// The blocks from this counter on, one after the other; the last may be cut.
+    pub(in crate::noise) fn fill(&self, counter: u128, out: &mut [u8]) {
+        // SAFETY: VAES and AVX2 were found when the key was expanded.
+        unsafe { self.write(counter, out) }
     }
 
     #[target_feature(enable = "avx2,aes,vaes")]
-    fn write(&mut self, out: &mut [u8]) {
+    fn write(&self, mut counter: u128, out: &mut [u8]) {
         let keys = self.keys.map(|key| _mm256_broadcastsi128_si256(load(&key)));
         let (whole, rest) = out.as_chunks_mut::<{ 16 * BLOCKS }>();
         for chunk in whole {
-            self.blocks(&keys, chunk);
+            blocks(&keys, counter, chunk);
+            counter = counter.wrapping_add(BLOCKS as u128);
         }
         if !rest.is_empty() {
             let mut chunk = [0; 16 * BLOCKS];
-            let unused = BLOCKS - rest.len().div_ceil(16);
-            self.blocks(&keys, &mut chunk);
-            self.counter = self.counter.wrapping_sub(unused as u128);
+            blocks(&keys, counter, &mut chunk);
             rest.copy_from_slice(&chunk[..rest.len()]);
             chunk.zeroize();
         }
     }
+}
 
-    #[inline]
-    #[target_feature(enable = "avx2,aes,vaes")]
-    fn blocks(&mut self, keys: &[__m256i; 11], out: &mut [u8; 16 * BLOCKS]) {
-        let (low, high) = (self.counter as u64 as i64, (self.counter >> 64) as i64);
-        let mut v = [_mm256_setzero_si256(); BLOCKS / 2];
-        if self.counter as u64 <= u64::MAX - BLOCKS as u64 {
-            let first = _mm256_set_epi64x(high, low.wrapping_add(1), high, low);
-            for (i, v) in v.iter_mut().enumerate() {
-                let step = 2 * i as i64;
-                *v = _mm256_add_epi64(first, _mm256_set_epi64x(0, step, 0, step));
-            }
-        } else {
-            // Once in 2^64 blocks the low half carries into the high one.
-            for (i, v) in v.iter_mut().enumerate() {
-                let [a, b] = [0, 1].map(|j| self.counter.wrapping_add(2 * i as u128 + j));
-                *v = _mm256_set_epi64x((b >> 64) as i64, b as i64, (a >> 64) as i64, a as i64);
-            }
+#[inline]
+#[target_feature(enable = "avx2,aes,vaes")]
+fn blocks(keys: &[__m256i; 11], counter: u128, out: &mut [u8; 16 * BLOCKS]) {
+    let (low, high) = (counter as u64 as i64, (counter >> 64) as i64);
+    let mut v = [_mm256_setzero_si256(); BLOCKS / 2];
+    if counter as u64 <= u64::MAX - BLOCKS as u64 {
+        let first = _mm256_set_epi64x(high, low.wrapping_add(1), high, low);
+        for (i, v) in v.iter_mut().enumerate() {
+            let step = 2 * i as i64;
+            *v = _mm256_add_epi64(first, _mm256_set_epi64x(0, step, 0, step));
         }
-        self.counter = self.counter.wrapping_add(BLOCKS as u128);
-        v = v.map(|v| _mm256_xor_si256(v, keys[0]));
-        for key in &keys[1..10] {
-            v = v.map(|v| _mm256_aesenc_epi128(v, *key));
-            in_this_order(&mut v);
+    } else {
+        // Once in 2^64 blocks the low half carries into the high one.
+        for (i, v) in v.iter_mut().enumerate() {
+            let [a, b] = [0, 1].map(|j| counter.wrapping_add(2 * i as u128 + j));
+            *v = _mm256_set_epi64x((b >> 64) as i64, b as i64, (a >> 64) as i64, a as i64);
         }
-        for (v, out) in v.into_iter().zip(out.as_chunks_mut::<32>().0) {
-            let last = _mm256_aesenclast_epi128(v, keys[10]);
-            // SAFETY: 32 bytes are writable, at any alignment.
-            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), last) }
-        }
+    }
+    v = v.map(|v| _mm256_xor_si256(v, keys[0]));
+    for key in &keys[1..10] {
+        v = v.map(|v| _mm256_aesenc_epi128(v, *key));
+        in_this_order(&mut v);
+    }
+    for (v, out) in v.into_iter().zip(out.as_chunks_mut::<32>().0) {
+        let last = _mm256_aesenclast_epi128(v, keys[10]);
+        // SAFETY: 32 bytes are writable, at any alignment.
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), last) }
     }
 }
 
@@ -145,21 +141,15 @@ mod tests {
     #[test]
     fn bytes_are_those_of_the_crates() {
         let key: [u8; 16] = std::array::from_fn(|i| (37 * i + 5) as u8);
+        let Some(fast) = Vaes::new(&key) else { return };
         for counter in [0u128, 7, u64::MAX as u128 - 3, (9 << 64) - 20, u128::MAX - 5] {
-            let Some(mut fast) = VaesCtr::new(&key, &counter.to_le_bytes()) else { return };
-            let mut plain = ctr::Ctr128LE::<aes::Aes128>::new(&key.into(), &counter.to_le_bytes().into());
-            for length in [4096, 0, 16, 256, 272, 32, 240, 4080, 512] {
+            for length in [4096, 0, 5, 16, 256, 272, 32, 240, 4080, 512] {
+                let mut plain = ctr::Ctr128LE::<aes::Aes128>::new(&key.into(), &counter.to_le_bytes().into());
                 let (mut a, mut b) = (vec![1; length], vec![0; length]);
-                fast.fill(&mut a);
+                fast.fill(counter, &mut a);
                 plain.apply_keystream(&mut b);
                 assert_eq!(a, b, "{counter} {length}");
             }
-            // A block that is used in part is not used again.
-            fast.fill(&mut [0; 5]);
-            let (mut a, mut b) = ([0; 16], [0; 32]);
-            fast.fill(&mut a);
-            plain.apply_keystream(&mut b);
-            assert_eq!(a, b[16..]);
         }
     }
 }

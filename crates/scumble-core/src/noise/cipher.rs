@@ -1,0 +1,83 @@
+//! AES-128 as a function of a counter: any piece of any stream, equal on every processor.
+
+#[cfg(target_arch = "x86_64")]
+use super::kernels::aes::Vaes;
+use aes::cipher::{BlockEncrypt, KeyInit};
+use aes::{Aes128, Block};
+use std::fmt;
+
+/// Blocks that are made at a time where the processor has no VAES.
+const BLOCKS: usize = 8;
+
+/// An expanded secret key. Prints nothing of it.
+pub(super) enum Cipher {
+    /// Two blocks a register, where the processor can: the same bytes.
+    #[cfg(target_arch = "x86_64")]
+    Vaes(Vaes),
+    /// AES instructions where there are some, else constant-time code.
+    Plain(Aes128),
+}
+
+impl fmt::Debug for Cipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cipher(..)")
+    }
+}
+
+impl Cipher {
+    pub(super) fn new(key: &[u8; 16]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if crate::simd::level() != crate::simd::Level::Scalar
+            && let Some(vaes) = Vaes::new(key)
+        {
+            return Self::Vaes(vaes);
+        }
+        Self::Plain(Aes128::new(key.into()))
+    }
+
+    /// The blocks of `counter`, `counter + 1`, .. (little-endian) one after the other; the last may be cut.
+    pub(super) fn fill(&self, counter: u128, out: &mut [u8]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Vaes(vaes) => vaes.fill(counter, out),
+            Self::Plain(aes) => {
+                for (chunk, out) in out.chunks_mut(16 * BLOCKS).enumerate() {
+                    let counter = counter.wrapping_add((BLOCKS * chunk) as u128);
+                    let mut blocks: [Block; BLOCKS] =
+                        std::array::from_fn(|i| counter.wrapping_add(i as u128).to_le_bytes().into());
+                    aes.encrypt_blocks(&mut blocks[..out.len().div_ceil(16)]);
+                    out.chunks_mut(16).zip(&blocks).for_each(|(out, block)| out.copy_from_slice(&block[..out.len()]));
+                }
+            }
+        }
+    }
+
+    /// One block.
+    pub(super) fn block(&self, counter: u128) -> [u8; 16] {
+        let mut out = [0; 16];
+        self.fill(counter, &mut out);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of FIPS 197, appendix C.1, and equal pieces of a stream by both ways.
+    #[test]
+    fn blocks_are_those_of_the_standard() {
+        let key = std::array::from_fn(|i| i as u8);
+        let plain: [u8; 16] = std::array::from_fn(|i| 0x11 * i as u8);
+        let wanted = u128::from_be_bytes(0x69c4e0d8_6a7b0430_d8cdb780_70b4c55au128.to_be_bytes()).to_be_bytes();
+        for cipher in [Cipher::new(&key), Cipher::Plain(Aes128::new(&key.into()))] {
+            assert_eq!(cipher.block(u128::from_le_bytes(plain)), wanted);
+            let mut whole = [0; 1000];
+            cipher.fill(u128::MAX - 7, &mut whole);
+            for (at, piece) in whole.chunks(16).enumerate() {
+                let counter = (u128::MAX - 7).wrapping_add(at as u128);
+                assert_eq!(&cipher.block(counter)[..piece.len()], piece);
+            }
+        }
+    }
+}
