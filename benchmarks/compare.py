@@ -387,35 +387,73 @@ def commands():
         record(f"{name} / cat", 0.5, ratios, size / 1e9 / statistics.median(theirs), size / 1e9 / statistics.median(mine), "GB/s")
         absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
     os.remove(path)
+
+
+def parquet_files():
+    """Parquet as people have it, to bits: beside pyarrow reading the column and doing nothing with it."""
+    if not wanted("command") and not wanted("Parquet"):
+        return
     import pyarrow as pa, pyarrow.parquet as pq
-    p, rows = 768, 700_000
-    path = at("large.parquet")
-    kind = pa.schema([("id", pa.int64()), ("vector", pa.list_(pa.float32(), p))])
-
-    def write_parquet(path, rows):
-        with pq.ParquetWriter(path, kind, compression="none", use_dictionary=False) as writer:
-            for i in range(0, rows, 20_000):
-                values = pa.array(rng.random(20_000 * p, dtype=np.float32))
-                vectors = pa.FixedSizeListArray.from_arrays(values, p)
-                writer.write_table(pa.table([pa.array(np.arange(i, i + 20_000)), vectors], schema=kind))
-        return os.path.getsize(path)
-
-    size = write_parquet(path, rows)
-    reading = lambda: timed(lambda: [None for _ in pq.ParquetFile(path).iter_batches(8192, use_threads=False)], time.perf_counter)
-    name = "command: dp-signoporp-ceil, 2 GiB Parquet of FixedSizeList<f32>[768], two threads"
-    ratios, theirs, mine, memory = command_speed(name, release(path, "dp-signoporp-ceil"), at("large-out.parquet"), environment,
-                                                 2, size, reading)
-    record(f"{name} / pyarrow reading it alone", 1.0, ratios, size / 1e9 / statistics.median(theirs),
-           size / 1e9 / statistics.median(mine), "GB/s")
-    absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
-    # Keyed noise, as Spark has it: a stream of its own for every row.
-    size = write_parquet(path, 100_000)
+    p, rows, block = 768, 80_000 if options.quick else 700_000, 20_000
+    environment = dict(os.environ)
+    environment.pop("RAYON_NUM_THREADS")
+    base = ["--epsilon", "1", "--beta", "1", "--range", "0,1", "--threads", "2", "--seed", "11" * 32, "-k", "256"]
+    release = lambda path: [options.cli, "release", path, "--id", "id", "--mechanism", "dp-signoporp-ceil"] + base
     key = at("sticky.key")
     if not os.path.exists(key):
         subprocess.run([options.cli, "keygen", "--sticky", "--out", key], check=True, capture_output=True)
+    kinds = {"FixedSizeList<f32>[768]": pa.list_(pa.float32(), p), "List<f32>": pa.list_(pa.float32())}
+
+    def write(path, kind, codec, values):
+        """Values come block by block."""
+        schema = pa.schema([("id", pa.int64()), ("vector", kinds[kind])])
+        with pq.ParquetWriter(path, schema, compression=codec, use_dictionary=False) as writer:
+            first = 0
+            for rows in values:
+                flat = pa.array(rows.reshape(-1))
+                offsets = pa.array(np.arange(0, rows.size + 1, p, dtype=np.int32))
+                fixed = kind.startswith("Fixed")
+                lists = pa.FixedSizeListArray.from_arrays(flat, p) if fixed else pa.ListArray.from_arrays(offsets, flat)
+                writer.write_table(pa.table([pa.array(np.arange(first, first + len(rows))), lists], schema=schema))
+                first += len(rows)
+        return os.path.getsize(path)
+
+    def hashes(path):
+        """What is released with noise from a key: the same from every file with the same rows."""
+        out = at("checked.parquet")
+        subprocess.run(release(path) + ["--sticky-key", key, "--out", out], check=True, capture_output=True)
+        told = subprocess.run([options.cli, "inspect", out, "--json"], check=True, capture_output=True, text=True)
+        os.remove(out)
+        return json.loads(told.stdout)["content"]
+
+    few = rng.random((3000, p), dtype=np.float32)
+    with open(at("few.csv"), "w") as file:
+        file.write("id," + ",".join(f"x{j}" for j in range(p)) + "\n")
+        file.writelines(f"{i}," + ",".join(map(repr, map(float, row))) + "\n" for i, row in enumerate(few))
+    expected = hashes(at("few.csv"))
+    path, size = at("large.parquet"), 0
+    for kind in kinds:
+        for codec in ("none", "snappy"):
+            write(path, kind, codec, [few])
+            assert hashes(path) == expected, f"{kind}, {codec}: other rows than in the text file"
+            size = write(path, kind, codec, (rng.random((block, p), dtype=np.float32) for _ in range(rows // block)))
+            bytes_in = rows * p * 4
+            reading = lambda: timed(lambda: [None for _ in pq.ParquetFile(path).iter_batches(8192, columns=["vector"])],
+                                    time.perf_counter)
+            name = f"command: dp-signoporp-ceil, {bytes_in / 2**30:.1f} GiB Parquet of {kind}, {codec}, two threads"
+            ratios, theirs, mine, memory = command_speed(name, release(path), at("large-out.parquet"), environment,
+                                                         2 if options.quick else 3, bytes_in, reading)
+            record(f"{name} / pyarrow reading the column alone", 4.0, ratios, bytes_in / 1e9 / statistics.median(theirs),
+                   bytes_in / 1e9 / statistics.median(mine), "GB/s")
+            absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
+            if codec == "none":
+                work = commands_run[name]["processor"] / (bytes_in / 1e9)
+                absolute(f"{name}: 1.2 s over processor seconds per GB", 1, [1.2 / work], f"({work:.2f} s per GB)")
+    # Keyed noise, as Spark has it: a stream of its own for every row.
+    size = write(path, "FixedSizeList<f32>[768]", "none", (rng.random((block, p), dtype=np.float32) for _ in range(5)))
     name = "command: the same with keyed noise, 100,000 rows"
-    _, _, mine, _ = command_speed(name, release(path, "dp-signoporp-ceil") + ["--sticky-key", key], at("keyed-out.parquet"),
-                                  environment, 2, size, lambda: 1.0)
+    _, _, mine, _ = command_speed(name, release(path) + ["--sticky-key", key], at("keyed-out.parquet"), environment, 2, size,
+                                  lambda: 1.0)
     facts.append((name, f"{size / 1e9 / statistics.median(mine):.3g} GB/s, {100_000 / statistics.median(mine):,.0f} rows/s"))
     os.remove(path)
 
@@ -510,7 +548,7 @@ def report():
     return "\n".join(lines)
 
 
-for part in (releases, symbols_beside_bits, whole_records, dense, sparse, samplers, searches, growth, commands):
+for part in (releases, symbols_beside_bits, whole_records, dense, sparse, samplers, searches, growth, commands, parquet_files):
     part()
 text = report()
 json.dump(dict(bars=bars, facts=facts, curves=curves, commands=commands_run), open("target/bench.json", "w"), indent=1)

@@ -73,8 +73,8 @@ pub(crate) struct FileWriter<W> {
 struct Group {
     rows: usize,
     bytes: usize,
-    /// Integers wait here: how many bits they take is known at the end.
-    integers: Vec<u8>,
+    /// Sketches that wait for the page to be full; integers for the end, when it is known how many bits they take.
+    waiting: Vec<u8>,
     sketches: Chunk,
     columns: Vec<Column>,
 }
@@ -118,14 +118,7 @@ impl<W: Write> FileWriter<W> {
             if self.group.rows == 0 {
                 self.group.sketches.start = self.at;
             }
-            match self.sketch {
-                None => {}
-                Some(Sketch::Integers(..)) => self.group.integers.extend_from_slice(sketches),
-                Some(sketch @ (Sketch::Floats(_) | Sketch::Bytes(_))) => {
-                    let page = Page { rows: part.len(), dictionary: false, head: &[], values: sketches };
-                    page.write(&mut self.out, &mut self.at, sketch.list(), &mut self.group.sketches)?;
-                }
-            }
+            self.add_sketches(sketches)?;
             for (held, column) in self.group.columns.iter_mut().zip(columns) {
                 let more = column.slice(part.clone());
                 self.group.bytes += memory(&more);
@@ -138,6 +131,40 @@ impl<W: Write> FileWriter<W> {
             }
         }
         Ok(())
+    }
+
+    /// Writes sketches as a page, or lets them wait until there are enough.
+    fn add_sketches(&mut self, sketches: &[u8]) -> io::Result<()> {
+        match self.sketch {
+            None => Ok(()),
+            Some(sketch @ (Sketch::Floats(_) | Sketch::Bytes(_))) => {
+                let page = PAGE_BYTES / sketch.row_bytes() * sketch.row_bytes();
+                if self.group.waiting.is_empty() && sketches.len() >= page {
+                    return self.write_page(sketch, sketches);
+                }
+                self.group.waiting.extend_from_slice(sketches);
+                if self.group.waiting.len() < page { Ok(()) } else { self.write_waiting(sketch) }
+            }
+            Some(Sketch::Integers(..)) => {
+                self.group.waiting.extend_from_slice(sketches);
+                Ok(())
+            }
+        }
+    }
+
+    fn write_waiting(&mut self, sketch: Sketch) -> io::Result<()> {
+        let mut waiting = std::mem::take(&mut self.group.waiting);
+        if !waiting.is_empty() {
+            self.write_page(sketch, &waiting)?;
+            waiting.clear();
+        }
+        self.group.waiting = waiting; // its room is used again
+        Ok(())
+    }
+
+    fn write_page(&mut self, sketch: Sketch, values: &[u8]) -> io::Result<()> {
+        let page = Page { rows: values.len() / sketch.row_bytes(), dictionary: false, head: &[], values };
+        page.write(&mut self.out, &mut self.at, sketch.list(), &mut self.group.sketches)
     }
 
     /// Completes the file with these entries of its metadata.
@@ -201,16 +228,19 @@ impl<W: Write> FileWriter<W> {
         if self.group.rows == 0 {
             return Ok(());
         }
-        let next = Group::new(&self.fields);
-        let Group { rows, mut integers, mut sketches, columns, .. } = std::mem::replace(&mut self.group, next);
         let mut encodings = vec![PLAIN, RUNS];
+        if let Some(sketch @ (Sketch::Floats(_) | Sketch::Bytes(_))) = self.sketch {
+            self.write_waiting(sketch)?;
+        }
+        let next = Group::new(&self.fields);
+        let Group { rows, mut waiting, mut sketches, columns, .. } = std::mem::replace(&mut self.group, next);
         if let Some(Sketch::Integers(count, bytes)) = self.sketch
-            && self.write_integers(count, bytes, &integers, &mut sketches)?
+            && self.write_integers(count, bytes, &waiting, &mut sketches)?
         {
             encodings.push(DICTIONARY);
         }
-        integers.clear();
-        self.group.integers = integers; // its room is used again
+        waiting.clear();
+        self.group.waiting = waiting;
         let mut chunks = Vec::new();
         for (place, column) in columns.iter().enumerate() {
             chunks.push(self.write_column(place, column)?);
@@ -359,7 +389,7 @@ impl Group {
             Type::Int(_) | Type::Bytes(_) | Type::List(..) => Kind::Int,
         };
         let columns = fields.iter().map(|(_, found)| Column::new(kind(*found))).collect();
-        Self { rows: 0, bytes: 0, integers: Vec::new(), sketches: Chunk::default(), columns }
+        Self { rows: 0, bytes: 0, waiting: Vec::new(), sketches: Chunk::default(), columns }
     }
 }
 

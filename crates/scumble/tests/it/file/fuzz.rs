@@ -43,7 +43,7 @@ fn no_decoder_crashes_hangs_or_takes_a_gigabyte() {
             .arg("-c")
             .arg("ulimit -v 1048576; exec \"$0\" \"$@\"")
             .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "fuzz::child", "--nocapture", "--test-threads", "1"])
+            .args(["--exact", "file::fuzz::child", "--nocapture", "--test-threads", "1"])
             .env("SCUMBLE_FUZZ_CHILD", target.name)
             .env("SCUMBLE_FUZZ_SECONDS", &seconds)
             .env("TMPDIR", scratch.path())

@@ -18,7 +18,7 @@ const LIMIT_KIB: u64 = 100 << 10;
 /// Peak resident memory of a child that reads `path`, and writes a release to `out` if that is given.
 fn peak_kib(path: &Path, out: Option<&Path>) -> u64 {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "io_memory::child_reads", "--nocapture"]).env("SCUMBLE_TEST_INPUT", path);
+    command.args(["--exact", "file::memory::child_reads", "--nocapture"]).env("SCUMBLE_TEST_INPUT", path);
     if let Some(out) = out {
         command.env("SCUMBLE_TEST_OUTPUT", out);
     }

@@ -204,23 +204,6 @@ fn a_page_of_many_equal_values_takes_little() {
     assert_eq!(rows, 60_000);
 }
 
-#[test]
-fn checksums_are_checked_where_there_are_any() {
-    let folder = Folder::new();
-    for codec in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
-        let properties = small_pages().set_compression(codec).set_write_page_header_statistics(false);
-        let columns = columns(Nesting::Nullable, "Float32", 100_000);
-        let path = folder.parquet_with("x.parquet", &columns, 300, properties.set_dictionary_enabled(false).build());
-        let good = std::fs::read(&path).unwrap();
-        files::read_all(&path, &ReadOptions::default()).unwrap();
-        let (mut bad, middle) = (good.clone(), good.len() / 2);
-        bad[middle] ^= 1;
-        std::fs::write(&path, bad).unwrap();
-        let error = files::read_all(&path, &ReadOptions::default()).unwrap_err();
-        assert_eq!(error.kind, ReadErrorKind::Corrupt("a page does not have its checksum".into()), "{error}");
-    }
-}
-
 /// Nobody's vectors: structures, maps and lists of them are refused by their type.
 #[test]
 fn other_shapes_are_refused_by_name() {

@@ -202,7 +202,7 @@ fn a_full_disk_gives_an_error_and_no_output() {
         let child = std::process::Command::new("sh")
             .args([
                 "-c",
-                "trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact io_write::child_writes_a_megabyte --nocapture",
+                "trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact file::write::child_writes_a_megabyte --nocapture",
             ])
             .arg(std::env::current_exe().unwrap())
             .env("SCUMBLE_TEST_OUTPUT", &path)
@@ -220,7 +220,7 @@ fn kill_leaves_no_file() {
     let folder = Folder::new();
     let path = folder.path("out.npy");
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "io_write::child_writes_a_megabyte", "--nocapture"])
+        .args(["--exact", "file::write::child_writes_a_megabyte", "--nocapture"])
         .env("SCUMBLE_TEST_OUTPUT", &path)
         .env("SCUMBLE_TEST_WAIT", "1")
         .stdout(std::process::Stdio::piped())
