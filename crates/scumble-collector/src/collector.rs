@@ -1,6 +1,6 @@
 //! The whole service: opens the store, listens, keeps house, stops.
 
-use crate::campaign::Campaign;
+use crate::collection::Collection;
 use crate::intake::{Intake, IntakeError, Writers};
 use crate::server::{self, ServerSettings};
 use crate::service::{Clock, Listed, Service, ServiceSettings};
@@ -98,7 +98,7 @@ impl Collector {
     pub async fn start(
         settings: Settings,
         mut stores: Vec<Box<dyn Store>>,
-        campaigns: Vec<Campaign>,
+        collections: Vec<Collection>,
         clock: Clock,
     ) -> Result<Self, StartError> {
         let tls = settings.tls.as_ref().map(|(certificate, key)| server::tls(certificate, key));
@@ -108,7 +108,7 @@ impl Collector {
         let (stores, listed) = tokio::task::spawn_blocking({
             let clock = clock.clone();
             move || {
-                let listed = list(&mut *stores[0], campaigns, clock())?;
+                let listed = list(&mut *stores[0], collections, clock())?;
                 Ok::<_, StoreError>((stores, listed))
             }
         })
@@ -160,14 +160,14 @@ fn local(listener: &TcpListener) -> SocketAddr {
 }
 
 /// Registers campaigns, closes what has ended meanwhile, and makes the store ready.
-fn list(store: &mut dyn Store, campaigns: Vec<Campaign>, now: u64) -> Result<Vec<Arc<Listed>>, StoreError> {
-    let list = campaigns.into_iter().map(|campaign| {
-        let key = store.add_campaign(&campaign.name(), campaign.text())?;
-        store.close(key, campaign.open_from(now))?;
-        store.prepare(key, &campaign.open_periods(now))?;
+fn list(store: &mut dyn Store, collections: Vec<Collection>, now: u64) -> Result<Vec<Arc<Listed>>, StoreError> {
+    let list = collections.into_iter().map(|collection| {
+        let key = store.add_campaign(&collection.name(), collection.text())?;
+        store.close(key, collection.open_from(now))?;
+        store.prepare(key, &collection.open_periods(now))?;
         let tokens = store.tokens(key)?;
-        tracing::info!(campaign = campaign.name(), tokens = tokens.len(), "collecting");
-        Ok(Arc::new(Listed::new(key, campaign, tokens)))
+        tracing::info!(campaign = collection.name(), tokens = tokens.len(), "collecting");
+        Ok(Arc::new(Listed::new(key, collection, tokens)))
     });
     list.collect()
 }
@@ -208,7 +208,7 @@ async fn keep_house(
 }
 
 async fn tidy(intake: &Intake, listed: &Arc<Listed>, now: u64) -> Result<u64, IntakeError> {
-    let (key, open, kept) = (listed.key, listed.campaign.open_from(now), listed.campaign.kept_from(now));
+    let (key, open, kept) = (listed.key, listed.collection.open_from(now), listed.collection.kept_from(now));
     let work = move |store: &mut dyn Store| {
         store.close(key, open)?;
         Ok::<_, StoreError>((store.delete(key, kept)?, store.tokens(key)?))

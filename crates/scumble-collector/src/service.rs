@@ -1,6 +1,6 @@
 //! What the collector answers. The public side has campaigns and reports, the admin side health and metrics.
 
-use crate::campaign::Campaign;
+use crate::collection::Collection;
 use crate::intake::{Intake, IntakeError};
 use crate::limits::RateLimit;
 use crate::report::{self, Rejection};
@@ -54,15 +54,15 @@ pub struct ServiceSettings {
 pub struct Listed {
     /// Its key in the store.
     pub key: CampaignKey,
-    /// The campaign.
-    pub campaign: Campaign,
+    /// What is collected.
+    pub collection: Collection,
     tokens: RwLock<Arc<Vec<[u8; 32]>>>,
 }
 
 impl Listed {
     /// A campaign and the hashes of its tokens.
-    pub fn new(key: CampaignKey, campaign: Campaign, tokens: Vec<[u8; 32]>) -> Self {
-        Self { key, campaign, tokens: RwLock::new(Arc::new(tokens)) }
+    pub fn new(key: CampaignKey, collection: Collection, tokens: Vec<[u8; 32]>) -> Self {
+        Self { key, collection, tokens: RwLock::new(Arc::new(tokens)) }
     }
 
     /// Takes over tokens that were added or removed.
@@ -99,7 +99,7 @@ impl Service {
     ) -> Result<Self, axum::http::header::InvalidHeaderValue> {
         let origin = HeaderValue::from_str(&settings.origin)?;
         let (by_address, by_token) = (RateLimit::new(settings.per_address), RateLimit::new(settings.per_token));
-        let campaigns = campaigns.into_iter().map(|listed| (listed.campaign.name(), listed)).collect();
+        let campaigns = campaigns.into_iter().map(|listed| (listed.collection.name(), listed)).collect();
         let stopping = AtomicBool::new(false);
         Ok(Self { campaigns, intake, clock, settings, by_address, by_token, origin, stopping, telemetry })
     }
@@ -179,7 +179,7 @@ impl Service {
 
     /// Checks every report of a body and writes the sound ones.
     async fn take(&self, listed: &Listed, body: Bytes) -> Result<Receipt, Refusal> {
-        let width = listed.campaign.report_bytes();
+        let width = listed.collection.campaign().report_length;
         if body.is_empty() || body.len() % width != 0 {
             let why = "the body is not a whole number of reports of this campaign";
             return Err(Refusal::new(StatusCode::BAD_REQUEST, why));
@@ -188,7 +188,7 @@ impl Service {
         let mut receipt = Receipt::default();
         let (mut sound, mut places) = (Vec::with_capacity(body.len() / width), Vec::new());
         for (place, bytes) in body.chunks_exact(width).enumerate() {
-            match report::decode(&listed.campaign, now, bytes) {
+            match report::decode(&listed.collection, now, bytes) {
                 Ok(fields) => {
                     let row = body.slice_ref(fields.row);
                     sound.push(Report { campaign: listed.key, period: fields.period, id: fields.id, row });
@@ -305,7 +305,7 @@ async fn campaign(
         return Ok((StatusCode::NOT_MODIFIED, fixed).into_response());
     }
     let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    Ok((fixed, json, listed.campaign.text().to_owned()).into_response())
+    Ok((fixed, json, listed.collection.text().to_owned()).into_response())
 }
 
 /// `POST /v1/campaigns/{digest}/reports`: one report or many, end to end.

@@ -108,6 +108,16 @@ pub enum StoreError {
     Failed(String),
 }
 
+/// Opens a store, once per writer: `postgres://..` or a SQLite file.
+pub fn open(location: &str) -> Result<Vec<Box<dyn Store>>, StoreError> {
+    const WRITERS: usize = 4; // transactions that wait for PostgreSQL's disk at one time
+    if location.starts_with("postgres://") || location.starts_with("postgresql://") {
+        let store = postgres::PostgresStore::open(location, WRITERS)?;
+        return Ok((0..WRITERS).map(|_| Box::new(store.clone()) as Box<dyn Store>).collect());
+    }
+    Ok(vec![Box::new(sqlite::SqliteStore::open(location.as_ref())?)])
+}
+
 /// What is done with one report while an export is read.
 pub type Each<'a> = dyn FnMut(&Id, &[u8]) -> Result<(), StoreError> + 'a;
 

@@ -119,6 +119,12 @@ impl SqliteStore {
         Ok(Self { db, folder, path: path.to_owned(), writer: None, indexes: HashMap::new() })
     }
 
+    /// Sets the most pages that the file may have: beyond them its disk is full.
+    #[doc(hidden)]
+    pub fn limit(&mut self, pages: u32) -> Result<(), StoreError> {
+        Ok(self.db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?)
+    }
+
     /// One collector per file: the index does not see what another process appends.
     fn become_writer(&mut self) -> Result<(), StoreError> {
         if self.writer.is_none() {

@@ -1,0 +1,6 @@
+//! The collector against its promises.
+
+mod http;
+mod model;
+mod stores;
+mod support;
