@@ -119,13 +119,8 @@ impl Collector {
             let groups = telemetry.groups.clone();
             move |_| groups.increment(1)
         });
-        let service = Service::new(
-            listed.clone(),
-            intake.clone(),
-            clock.clone(),
-            settings.service.clone(),
-            telemetry.clone(),
-        );
+        let service =
+            Service::new(listed.clone(), intake.clone(), clock.clone(), settings.service.clone(), telemetry.clone());
         let service = service.map_err(|_| StartError::Setting("the origin cannot be a header".into()))?;
         let service = Arc::new(service);
         let (stop, stopped) = watch::channel(false);

@@ -6,8 +6,8 @@
 
 use crate::collection::Collection;
 use crate::store::{CampaignKey, Export, Store, StoreError};
-use scumble::io::{ReleaseWriter, ReleasedBlock, WriteError};
-use scumble::release::{Certificate, SigningKey};
+use scumble::certificate::{Certificate, SigningKey};
+use scumble::files::{ReleaseWriter, ReleasedBlock, WriteError};
 use std::path::Path;
 
 /// Rows that are sorted in memory at a time, in bytes.
@@ -64,8 +64,7 @@ pub fn export(
     let mut writer = ReleaseWriter::create(out, k, encoding)?;
     write_rows(store, &export, collection.encoder().bytes_per_row(), &mut writer)?;
     writer.finish(|hashes| {
-        let certificate =
-            Certificate::new(collection.mechanism(), collection.encoder(), export.rows, hashes.into());
+        let certificate = Certificate::new(collection.mechanism(), collection.encoder(), export.rows, hashes.into());
         let certificate = certificate.collected(&collection.name());
         match signer {
             Some(signer) => certificate.signed(signer),

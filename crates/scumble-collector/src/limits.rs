@@ -13,7 +13,7 @@ const MOST_BUCKETS: usize = 1 << 16;
 pub struct RateLimit {
     cost: Option<Duration>, // of one request; `None`: no limit
     start: Instant,
-    hasher: RandomState, // addresses and tokens are known by a keyed hash only
+    hasher: RandomState,                    // addresses and tokens are known by a keyed hash only
     buckets: Mutex<HashMap<u64, Duration>>, // when each will be empty
 }
 

@@ -300,7 +300,8 @@ async fn campaign(
 ) -> Result<Response, Refusal> {
     let listed = service.listed(&digest)?;
     let etag = HeaderValue::from_str(&format!("\"{digest}\"")).expect("hexadecimal digits");
-    let fixed = [(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")), (ETAG, etag.clone())];
+    let fixed =
+        [(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")), (ETAG, etag.clone())];
     if headers.get(IF_NONE_MATCH) == Some(&etag) {
         return Ok((StatusCode::NOT_MODIFIED, fixed).into_response());
     }

@@ -102,7 +102,11 @@ impl Index {
         hash.checked_shr(64 - self.depth).unwrap_or(0) as usize
     }
 
-    fn load<'a>(&self, number: u32, room: &'a mut [u8; PAGE_BYTES]) -> io::Result<impl Iterator<Item = Print> + use<'a>> {
+    fn load<'a>(
+        &self,
+        number: u32,
+        room: &'a mut [u8; PAGE_BYTES],
+    ) -> io::Result<impl Iterator<Item = Print> + use<'a>> {
         let bytes = &mut room[..self.pages[number as usize].entries * ENTRY_BYTES];
         self.file.read_exact_at(bytes, number as u64 * PAGE_BYTES as u64)?;
         Ok(bytes.chunks_exact(ENTRY_BYTES).map(from_bytes))

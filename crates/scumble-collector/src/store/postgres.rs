@@ -189,10 +189,7 @@ async fn count_periods(connection: &Connected<'_>, campaign: CampaignKey) -> Res
 type Known<'a> = HashMap<(CampaignKey, u32, Id), (&'a [u8], bool)>;
 
 /// Waits until no period is being closed, and gives the first open period of each campaign.
-async fn open_from(
-    connection: &Connected<'_>,
-    reports: &[Report],
-) -> Result<HashMap<CampaignKey, u32>, StoreError> {
+async fn open_from(connection: &Connected<'_>, reports: &[Report]) -> Result<HashMap<CampaignKey, u32>, StoreError> {
     let mut campaigns: Vec<_> = reports.iter().map(|report| report.campaign).collect();
     campaigns.sort_unstable();
     campaigns.dedup();

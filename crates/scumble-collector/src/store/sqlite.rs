@@ -310,10 +310,10 @@ impl Store for SqliteStore {
 
     fn close(&mut self, campaign: CampaignKey, before: u32) -> Result<(), StoreError> {
         if closed_before(&self.db, campaign)? < before {
-            self.db.execute("UPDATE campaign SET closed_before = max(closed_before, ?2) WHERE key = ?1", [
-                i64::from(campaign),
-                i64::from(before),
-            ])?;
+            self.db.execute(
+                "UPDATE campaign SET closed_before = max(closed_before, ?2) WHERE key = ?1",
+                [i64::from(campaign), i64::from(before)],
+            )?;
         }
         self.indexes.retain(|&(of, period), _| of != campaign || period >= before);
         Ok(())
@@ -336,18 +336,14 @@ impl Store for SqliteStore {
             return Ok(None);
         }
         let rows = chosen.iter().map(|count| count.reports).sum();
-        transaction.execute("INSERT INTO export (campaign, rows, sort) VALUES (?1, ?2, ?3)", params![
-            campaign,
-            rows as i64,
-            order
-        ])?;
+        transaction.execute(
+            "INSERT INTO export (campaign, rows, sort) VALUES (?1, ?2, ?3)",
+            params![campaign, rows as i64, order],
+        )?;
         let number = transaction.last_insert_rowid();
         for count in &chosen {
-            transaction.execute("INSERT INTO export_period VALUES (?1, ?2, ?3)", params![
-                campaign,
-                count.period,
-                number
-            ])?;
+            transaction
+                .execute("INSERT INTO export_period VALUES (?1, ?2, ?3)", params![campaign, count.period, number])?;
         }
         transaction.commit()?;
         let periods = chosen.iter().map(|count| count.period).collect();

@@ -1,14 +1,14 @@
 //! One suite for both stores.
 
 use crate::support::*;
-use scumble::io::read_release;
-use scumble::release::Certificate;
+use Outcome::{Accepted, Closed, Conflict, Duplicate};
+use scumble::certificate::Certificate;
+use scumble::files::read_release;
 use scumble_collector::collection::Collection;
 use scumble_collector::export::{ExportError, export};
 use scumble_collector::store::{CampaignKey, Outcome, SCHEMA_VERSION, Store, StoreError};
 use std::collections::HashSet;
 use std::path::Path;
-use Outcome::{Accepted, Closed, Conflict, Duplicate};
 
 fn add(store: &mut dyn Store) -> (Collection, CampaignKey) {
     let collection = collection();
@@ -16,7 +16,13 @@ fn add(store: &mut dyn Store) -> (Collection, CampaignKey) {
     (collection, key)
 }
 
-fn write(store: &mut dyn Store, key: CampaignKey, collection: &Collection, now: u64, out: &Path) -> Result<Vec<u8>, ExportError> {
+fn write(
+    store: &mut dyn Store,
+    key: CampaignKey,
+    collection: &Collection,
+    now: u64,
+    out: &Path,
+) -> Result<Vec<u8>, ExportError> {
     export(store, key, collection, now, None, None, out)?;
     Ok(std::fs::read(out).unwrap())
 }
@@ -26,14 +32,21 @@ fn a_report_is_kept_once() {
     for place in Place::all() {
         let mut store = place.open().unwrap();
         let (_, key) = add(&mut *store);
-        let group = [report(key, 0, 1, 10), report(key, 0, 2, 20), report(key, 0, 1, 10), report(key, 0, 1, 11), report(key, 1, 1, 12)];
+        let group = [
+            report(key, 0, 1, 10),
+            report(key, 0, 2, 20),
+            report(key, 0, 1, 10),
+            report(key, 0, 1, 11),
+            report(key, 1, 1, 12),
+        ];
         assert_eq!(store.append(&group).unwrap(), [Accepted, Accepted, Duplicate, Conflict, Accepted]);
         for _ in 0..2 {
             assert_eq!(store.append(&group).unwrap(), [Duplicate, Duplicate, Duplicate, Conflict, Duplicate]);
             drop(store);
             store = place.open().unwrap(); // what is known survives
         }
-        let periods: Vec<_> = store.periods(key).unwrap().iter().map(|count| (count.period, count.reports, count.closed)).collect();
+        let periods: Vec<_> =
+            store.periods(key).unwrap().iter().map(|count| (count.period, count.reports, count.closed)).collect();
         assert_eq!(periods, [(0, 2, false), (1, 1, false)]);
         assert_eq!(store.append(&[]).unwrap(), []);
     }
@@ -113,7 +126,8 @@ fn exports_are_exact_repeatable_and_verifiable() {
 
         // A further period is a further export; the first can be had again by its number.
         store.append(&(0..3).map(|person| report(key, 6, person, person)).collect::<Vec<_>>()).unwrap();
-        let second = export(&mut *store, key, &collection, START + 8 * PERIOD, None, None, &out.join("c.parquet")).unwrap();
+        let second =
+            export(&mut *store, key, &collection, START + 8 * PERIOD, None, None, &out.join("c.parquet")).unwrap();
         assert_eq!((second.periods, second.rows), (vec![6], 3));
         export(&mut *store, key, &collection, START + 8 * PERIOD, Some(1), None, &out.join("d.parquet")).unwrap();
         assert!(std::fs::read(out.join("d.parquet")).unwrap() == first);
@@ -214,7 +228,8 @@ fn a_file_serves_one_collector() {
 #[test]
 fn other_files_are_not_taken_for_stores() {
     let (_folder, path) = folder();
-    std::fs::write(path.join("text.db"), "not a database, but long enough to look like one to a careless reader").unwrap();
+    std::fs::write(path.join("text.db"), "not a database, but long enough to look like one to a careless reader")
+        .unwrap();
     let other = rusqlite::Connection::open(path.join("other.db")).unwrap();
     other.execute_batch("CREATE TABLE t (x)").unwrap();
     for name in ["text.db", "other.db", "no/such/folder.db"] {

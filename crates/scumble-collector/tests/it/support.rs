@@ -1,17 +1,23 @@
 //! A small campaign, reports for it, stores of both kinds, a client.
 
 use scumble::campaign::{Campaign, Input, Layout, Longitudinal, Mode, Periods, Terms};
+use scumble::certificate::SigningKey;
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble::projection::Seed;
-use scumble::release::{Encoder, Report, SigningKey};
+use scumble::release::{Encoder, Report};
 use scumble::vectors::Range;
 use scumble_collector::collection::Collection;
+use scumble_collector::collector::{Collector, Settings};
+use scumble_collector::service::Clock;
 use scumble_collector::store::postgres::PostgresStore;
 use scumble_collector::store::sqlite::SqliteStore;
 use scumble_collector::store::{self, CampaignKey, Store, StoreError};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// When period 0 begins.
@@ -138,8 +144,15 @@ impl Place {
         Ok(Box::new(store))
     }
 
-    pub fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres { .. })
+    /// Kills the collector: what it had in memory is gone, the files stay as they are at this moment.
+    pub fn kill(&mut self, store: Option<Box<dyn Store>>) {
+        let Self::Sqlite(folder) = self else { return }; // the server lives on, its client is dropped
+        let Self::Sqlite(copy) = Self::sqlite() else { unreachable!("a file") };
+        for name in ["store.db", "store.db-wal"] {
+            let _ = std::fs::copy(folder.path().join(name), copy.path().join(name)); // there may be no log
+        }
+        drop(store);
+        *self = Self::Sqlite(copy);
     }
 
     /// Changes the store behind its back.
@@ -165,3 +178,165 @@ pub fn folder() -> (TempDir, PathBuf) {
     let path = folder.path().to_owned();
     (folder, path)
 }
+
+/// A collector in this process, with a clock that the test sets.
+pub struct Running {
+    runtime: Option<tokio::runtime::Runtime>,
+    collector: Option<Collector>,
+    pub public: SocketAddr,
+    pub admin: SocketAddr,
+    pub clock: Arc<AtomicU64>,
+}
+
+/// Settings for tests: any free port, no limits on one address.
+pub fn settings() -> Settings {
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let mut settings = Settings { listen: any, admin: any, ..Settings::default() };
+    settings.housekeeping = Duration::from_millis(20);
+    settings.service.per_address = 0;
+    settings.server.most_per_address = 0;
+    settings
+}
+
+impl Running {
+    pub fn start(settings: Settings, store: Box<dyn Store>, collection: &Collection) -> Self {
+        let clock = Arc::new(AtomicU64::new(START));
+        let now = clock.clone();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let tell: Clock = Arc::new(move || now.load(Ordering::SeqCst));
+        let started = Collector::start(settings, vec![store], vec![collection.clone()], tell);
+        let collector = runtime.block_on(started).unwrap();
+        let (public, admin) = (collector.public, collector.admin);
+        Self { runtime: Some(runtime), collector: Some(collector), public, admin, clock }
+    }
+
+    pub fn post(&self, collection: &Collection, body: &[u8]) -> Response {
+        request(self.public, "POST", &format!("/v1/campaigns/{}/reports", collection.name()), "", body)
+    }
+
+    /// Stops as SIGTERM does.
+    pub fn stop(mut self) {
+        let (runtime, collector) = (self.runtime.take().unwrap(), self.collector.take().unwrap());
+        runtime.block_on(collector.stop());
+    }
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Response {
+    /// Accepted, duplicate, and reasons of those rejected.
+    pub fn receipt(&self) -> (u64, u64, Vec<(u64, String)>) {
+        assert_eq!(self.status, 200, "{self:?}");
+        let receipt: serde_json::Value = serde_json::from_str(&self.body).unwrap();
+        let rejected = receipt["rejected"].as_array().unwrap().iter();
+        let rejected = rejected.map(|one| (one["report"].as_u64().unwrap(), one["reason"].as_str().unwrap().into()));
+        (receipt["accepted"].as_u64().unwrap(), receipt["duplicate"].as_u64().unwrap(), rejected.collect())
+    }
+}
+
+/// One request on a connection of its own; `headers` are lines that end with CRLF.
+pub fn request(address: SocketAddr, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
+    try_request(address, method, path, headers, body).unwrap()
+}
+
+pub fn try_request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &[u8],
+) -> std::io::Result<Response> {
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
+    );
+    exchange(address, &[head.as_bytes(), body].concat())
+}
+
+/// Sends bytes and reads what comes until the end.
+pub fn exchange(address: SocketAddr, bytes: &[u8]) -> std::io::Result<Response> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let _ = stream.write_all(bytes); // a server may refuse before it has read everything
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let Some((head, body)) = answer.split_once("\r\n\r\n") else {
+        return Err(read.err().unwrap_or_else(|| std::io::ErrorKind::UnexpectedEof.into()));
+    };
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    Ok(Response { status, head: head.to_lowercase(), body: body.to_owned() })
+}
+
+/// The methods of a store that the store inside does as it is, for a test that changes the others.
+macro_rules! delegate {
+    ($($method:ident),*) => { $(crate::support::delegated!($method);)* };
+}
+pub(crate) use delegate;
+
+macro_rules! delegated {
+    (add_campaign) => {
+        fn add_campaign(&mut self, digest: &str, text: &str) -> Result<i32, StoreError> {
+            self.store.add_campaign(digest, text)
+        }
+    };
+    (append) => {
+        fn append(&mut self, reports: &[Report]) -> Result<Vec<Outcome>, StoreError> {
+            self.store.append(reports)
+        }
+    };
+    (close) => {
+        fn close(&mut self, campaign: i32, before: u32) -> Result<(), StoreError> {
+            self.store.close(campaign, before)
+        }
+    };
+    (record_export) => {
+        fn record_export(&mut self, of: i32, least: u64, order: [u8; 32]) -> Result<Option<Export>, StoreError> {
+            self.store.record_export(of, least, order)
+        }
+    };
+    (probe) => {
+        fn probe(&mut self) -> Result<(), StoreError> {
+            self.store.probe()
+        }
+    };
+    (rest) => {
+        fn campaigns(&mut self) -> Result<Vec<(i32, String)>, StoreError> {
+            self.store.campaigns()
+        }
+        fn prepare(&mut self, campaign: i32, periods: &[u32]) -> Result<(), StoreError> {
+            self.store.prepare(campaign, periods)
+        }
+        fn periods(&mut self, campaign: i32) -> Result<Vec<PeriodCount>, StoreError> {
+            self.store.periods(campaign)
+        }
+        fn exports(&mut self, campaign: i32) -> Result<Vec<Export>, StoreError> {
+            self.store.exports(campaign)
+        }
+        fn mark_written(&mut self, export: i64) -> Result<(), StoreError> {
+            self.store.mark_written(export)
+        }
+        fn read(&mut self, export: &Export, each: &mut Each<'_>) -> Result<(), StoreError> {
+            self.store.read(export, each)
+        }
+        fn delete(&mut self, campaign: i32, before: u32) -> Result<u64, StoreError> {
+            self.store.delete(campaign, before)
+        }
+        fn tokens(&mut self, campaign: i32) -> Result<Vec<[u8; 32]>, StoreError> {
+            self.store.tokens(campaign)
+        }
+        fn add_token(&mut self, campaign: i32, hash: [u8; 32]) -> Result<(), StoreError> {
+            self.store.add_token(campaign, hash)
+        }
+        fn remove_tokens(&mut self, campaign: i32) -> Result<u64, StoreError> {
+            self.store.remove_tokens(campaign)
+        }
+    };
+}
+pub(crate) use delegated;
