@@ -43,6 +43,7 @@ enum Verb {
     Reproduce(verbs::reproduce::Reproduce),
     Ledger(verbs::ledger::LedgerVerb),
     Audit(verbs::audit::Audit),
+    Collect(verbs::collect::Collect),
     Keygen(verbs::keygen::Keygen),
     Completions(verbs::completions::Completions),
 }

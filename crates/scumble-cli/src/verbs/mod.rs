@@ -1,6 +1,11 @@
 //! One module a verb.
 
 pub mod audit;
+#[cfg(feature = "collector")]
+pub mod collect;
+#[cfg(not(feature = "collector"))]
+#[path = "collect_absent.rs"]
+pub mod collect;
 pub mod compare;
 pub mod completions;
 pub mod decode;

@@ -283,6 +283,43 @@ impl Encoder {
         }
     }
 
+    /// Can an encoder have written this row? A row from outside may have codes beyond the last, digits after the last
+    /// coordinate, or numbers that are not finite.
+    pub fn accepts(&self, row: &[u8]) -> bool {
+        let finite = |four: &[u8]| f32::from_le_bytes(four.try_into().expect("four bytes")).is_finite();
+        if row.len() != self.bytes_per_row() {
+            return false;
+        }
+        match self.encoding {
+            Encoding::I16 | Encoding::B8 => true,
+            Encoding::F32 => row.chunks_exact(4).all(finite),
+            Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } => {
+                let per_byte = self.encoding.packing().0;
+                let last = self.k - (row.len() - 1) * per_byte; // codes in the last byte
+                row.split_last().is_none_or(|(end, whole)| {
+                    whole.iter().all(|&byte| self.holds(byte, per_byte)) && self.holds(*end, last)
+                })
+            }
+        }
+    }
+
+    /// Does a byte hold this many codes, and zeros after them?
+    fn holds(&self, byte: u8, codes: usize) -> bool {
+        let (per_byte, base) = self.encoding.packing();
+        let count = self.codes_count();
+        if codes == per_byte && count == usize::from(base) {
+            return usize::from(byte) < count.pow(per_byte as u32);
+        }
+        let mut rest = u16::from(byte);
+        for at in (0..per_byte).rev() {
+            if usize::from(rest % base) >= if at < codes { count } else { 1 } {
+                return false;
+            }
+            rest /= base;
+        }
+        rest == 0
+    }
+
     /// For packed codes: codes a byte, and the value of each of its digits in each of a byte's 256 states.
     pub fn byte_values(&self) -> Option<(usize, Vec<f32>)> {
         if !matches!(self.encoding, Encoding::B1 | Encoding::B4 | Encoding::Symbols { .. }) {
@@ -392,6 +429,38 @@ mod tests {
                 check(&encoder, &released);
             }
         }
+    }
+
+    /// Every byte that an encoder can write, and no other, is accepted: all bytes, whole and last, of every packing.
+    #[test]
+    fn accepts_what_it_writes() {
+        for (k, codes) in [(8, 8), (3, 3), (9, 1)] {
+            for count in [2, 3, 4, 5, 16] {
+                let encoder = encoder(count, k);
+                let (per_byte, _) = encoder.encoding.packing();
+                let in_last = if k % per_byte == 0 { per_byte } else { k % per_byte };
+                let mut written = std::collections::HashSet::new();
+                for number in 0..usize::from(count).pow(in_last.min(codes) as u32) {
+                    let mut row = vec![0; k];
+                    for (at, x) in row[k - in_last..].iter_mut().enumerate() {
+                        *x = (number / usize::from(count).pow(at as u32) % usize::from(count)) as i64;
+                    }
+                    let mut bytes = vec![0; encoder.bytes_per_row()];
+                    encoder.encode(&row, &mut bytes);
+                    written.insert(bytes);
+                }
+                for last in 0..=255 {
+                    let mut bytes = vec![0; encoder.bytes_per_row()];
+                    *bytes.last_mut().unwrap() = last;
+                    assert_eq!(encoder.accepts(&bytes), written.contains(&bytes), "{count} symbols, k {k}, {last}");
+                }
+                assert!(!encoder.accepts(&[]));
+            }
+        }
+        let floats = Encoder { encoding: Encoding::F32, k: 2, divisor: 1, unit: 1.0, values: Vec::new() };
+        let row = |x: f32| [1.0f32.to_le_bytes(), x.to_le_bytes()].concat();
+        assert!(floats.accepts(&row(-3.5)));
+        assert!(!floats.accepts(&row(f32::NAN)) && !floats.accepts(&row(f32::INFINITY)) && !floats.accepts(&[0; 9]));
     }
 
     fn check(encoder: &Encoder, released: &Released) {

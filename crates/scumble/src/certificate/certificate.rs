@@ -48,6 +48,9 @@ pub struct Certificate {
     /// True if noise is a function of a secret key and the row, so that an unchanged row gives the same bytes again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sticky: bool,
+    /// The digest of the campaign for which devices made the rows, each with its own noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<String>,
     /// Rows released.
     pub rows: u64,
     /// Hashes of the released columns.
@@ -203,6 +206,7 @@ impl Certificate {
             encoding: encoder.statement(),
             numerics: "exact-integer".into(),
             sticky: false,
+            campaign: None,
             rows,
             content,
             parameters: parameters.clone(),
@@ -232,6 +236,24 @@ impl Certificate {
         self.not_protected.push(
             "whether a row has changed between releases made with the same key: an unchanged row gives the same bytes, \
              and every content that a row takes on costs the loss again"
+                .into(),
+        );
+        self.digest = self.compute_digest();
+        self
+    }
+
+    /// The same for rows that devices made for a campaign: the noise was drawn on each device, so a report can be false
+    /// but cannot be the bare vector.
+    pub fn collected(mut self, campaign: &str) -> Self {
+        self.campaign = Some(campaign.into());
+        self.assumptions.push(
+            "noise drawn on each device: the promise to a person rests on that device's software and key, not on the \
+             collector"
+                .into(),
+        );
+        self.not_protected.push(
+            "what the rows say together: whoever can send reports can send false ones, and a device may be in several \
+             periods"
                 .into(),
         );
         self.digest = self.compute_digest();
@@ -277,6 +299,9 @@ impl Certificate {
         let mut derived = Self::new(&mechanism, &encoder, self.rows, self.content.clone());
         if self.sticky {
             derived = derived.sticky();
+        }
+        if let Some(campaign) = &self.campaign {
+            derived = derived.collected(campaign);
         }
         derived.software = self.software.clone(); // who wrote it is a statement, not a number
         derived.signature = self.signature.clone();

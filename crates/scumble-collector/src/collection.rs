@@ -1,0 +1,95 @@
+//! A campaign as a collector sees it: which reports are taken when, and for how long they are kept.
+
+use scumble::campaign::Campaign;
+use scumble::error::ParameterError;
+use scumble::mechanism::Mechanism;
+use scumble::release::Encoder;
+use std::fmt;
+
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// A campaign whose text, numbers and signature were checked, with what they describe.
+#[derive(Clone)]
+pub struct Collection {
+    campaign: Campaign,
+    mechanism: Mechanism,
+    encoder: Encoder,
+    digest: [u8; 32],
+    text: String,
+}
+
+impl fmt::Debug for Collection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Collection({})", self.name())
+    }
+}
+
+impl Collection {
+    /// Reads a signed campaign. Refuses one whose reports would have to be deleted before they can be exported.
+    pub fn parse(text: &str) -> Result<Self, ParameterError> {
+        let (campaign, mechanism, encoder) = Campaign::parse(text)?;
+        if campaign.signature.is_none() {
+            return Err(ParameterError::invalid("the campaign is not signed: no device takes it"));
+        }
+        let terms = &campaign.terms;
+        if u64::from(terms.retention_days) * SECONDS_PER_DAY <= terms.periods.seconds {
+            return Err(ParameterError::invalid(
+                "the campaign's retention ends when its period closes, one period after its end: nothing could be \
+                 exported",
+            ));
+        }
+        let digest = campaign.digest_bytes();
+        Ok(Self { campaign, mechanism, encoder, digest, text: text.to_owned() })
+    }
+
+    /// The campaign.
+    pub fn campaign(&self) -> &Campaign {
+        &self.campaign
+    }
+
+    /// The mechanism that runs on the devices.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
+    }
+
+    /// The encoder of its rows.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// The campaign's digest.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    /// The digest in hexadecimal: the campaign's name.
+    pub fn name(&self) -> String {
+        self.digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The text as it was signed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The first period that is not closed at `now` (seconds since 1970): the one before the current one.
+    pub fn open_from(&self, now: u64) -> u32 {
+        let periods = &self.campaign.terms.periods;
+        let begun = now.saturating_sub(periods.first) / periods.seconds;
+        u32::try_from(begun.saturating_sub(1)).unwrap_or(u32::MAX).min(periods.count)
+    }
+
+    /// The periods that take reports at `now`: none, one or two.
+    pub fn open_periods(&self, now: u64) -> Vec<u32> {
+        let from = self.open_from(now);
+        (from..from.saturating_add(2)).filter(|&period| self.campaign.terms.periods.is_open(period, now)).collect()
+    }
+
+    /// Reports of earlier periods are deleted at `now`.
+    pub fn kept_from(&self, now: u64) -> u32 {
+        let terms = &self.campaign.terms;
+        let ended = now.saturating_sub(u64::from(terms.retention_days) * SECONDS_PER_DAY);
+        let ended = ended.saturating_sub(terms.periods.first) / terms.periods.seconds;
+        u32::try_from(ended).unwrap_or(u32::MAX).min(terms.periods.count)
+    }
+}

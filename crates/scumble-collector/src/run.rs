@@ -1,0 +1,67 @@
+//! The collector as a process: log, signals, exit.
+
+use crate::collection::Collection;
+use crate::collector::{Collector, Settings, StartError};
+use crate::service::Clock;
+use crate::store::{self, CampaignKey, Store, StoreError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::level_filters::LevelFilter;
+
+/// Seconds since 1970, by the system.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Logs to standard error what this crate says, and nothing else: other crates would print what they are given.
+pub fn log(level: LevelFilter) {
+    let _ = tracing_subscriber::fmt() // a second start of a log in one process changes nothing
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// Every campaign that a store knows.
+pub fn collections(store: &mut dyn Store) -> Result<Vec<(CampaignKey, Collection)>, StoreError> {
+    let damaged = |_| StoreError::Unfit("the store holds a campaign that this version cannot read".into());
+    let known = store.campaigns()?.into_iter();
+    known.map(|(key, text)| Ok((key, Collection::parse(&text).map_err(damaged)?))).collect()
+}
+
+/// Serves the campaigns that are given and those that the store has, until the process is asked to end. `started` is
+/// told the two addresses.
+pub fn serve(
+    settings: Settings,
+    location: &str,
+    given: Vec<Collection>,
+    started: impl FnOnce(SocketAddr, SocketAddr),
+) -> Result<(), StartError> {
+    let mut stores = store::open(location)?;
+    for collection in &given {
+        stores[0].add_campaign(&collection.name(), collection.text())?;
+    }
+    let known = collections(&mut *stores[0])?.into_iter().map(|(_, collection)| collection).collect();
+    let clock: Clock = Arc::new(now);
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| StartError::Setting(format!("no threads: {error}")))?;
+    runtime.block_on(async {
+        let fault = |error| StartError::Setting(format!("signals cannot be watched: {error}"));
+        let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
+        let collector = Collector::start(settings, stores, known, clock).await?;
+        tracing::info!(public = %collector.public, admin = %collector.admin, "listening");
+        started(collector.public, collector.admin);
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping: no new requests, what was taken is written");
+        collector.stop().await;
+        tracing::info!("stopped");
+        Ok(())
+    })
+}

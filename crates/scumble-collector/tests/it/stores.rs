@@ -1,0 +1,261 @@
+//! One suite for both stores.
+
+use crate::support::*;
+use Outcome::{Accepted, Closed, Conflict, Duplicate};
+use scumble::certificate::Certificate;
+use scumble::files::read_release;
+use scumble_collector::collection::Collection;
+use scumble_collector::export::{ExportError, export};
+use scumble_collector::store::{CampaignKey, Outcome, SCHEMA_VERSION, Store, StoreError};
+use std::collections::HashSet;
+use std::path::Path;
+
+fn add(store: &mut dyn Store) -> (Collection, CampaignKey) {
+    let collection = collection();
+    let key = store.add_campaign(&collection.name(), collection.text()).unwrap();
+    (collection, key)
+}
+
+fn write(
+    store: &mut dyn Store,
+    key: CampaignKey,
+    collection: &Collection,
+    now: u64,
+    out: &Path,
+) -> Result<Vec<u8>, ExportError> {
+    export(store, key, collection, now, None, None, out)?;
+    Ok(std::fs::read(out).unwrap())
+}
+
+#[test]
+fn a_report_is_kept_once() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let (_, key) = add(&mut *store);
+        let group = [
+            report(key, 0, 1, 10),
+            report(key, 0, 2, 20),
+            report(key, 0, 1, 10),
+            report(key, 0, 1, 11),
+            report(key, 1, 1, 12),
+        ];
+        assert_eq!(store.append(&group).unwrap(), [Accepted, Accepted, Duplicate, Conflict, Accepted]);
+        for _ in 0..2 {
+            assert_eq!(store.append(&group).unwrap(), [Duplicate, Duplicate, Duplicate, Conflict, Duplicate]);
+            drop(store);
+            store = place.open().unwrap(); // what is known survives
+        }
+        let periods: Vec<_> =
+            store.periods(key).unwrap().iter().map(|count| (count.period, count.reports, count.closed)).collect();
+        assert_eq!(periods, [(0, 2, false), (1, 1, false)]);
+        assert_eq!(store.append(&[]).unwrap(), []);
+    }
+}
+
+#[test]
+fn campaigns_do_not_mix() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let (first, a) = add(&mut *store);
+        let second = collection_named("other", first.campaign().terms.periods);
+        let b = store.add_campaign(&second.name(), second.text()).unwrap();
+        assert_ne!(a, b);
+        assert_eq!(store.add_campaign(&first.name(), first.text()).unwrap(), a, "the same one again");
+        let group = [report(a, 0, 1, 10), report(b, 0, 1, 11)];
+        assert_eq!(store.append(&group).unwrap(), [Accepted, Accepted]);
+        store.close(a, 1).unwrap();
+        assert_eq!(store.append(&group).unwrap(), [Closed, Duplicate]);
+        assert_eq!(store.campaigns().unwrap(), [(a, first.text().to_owned()), (b, second.text().to_owned())]);
+    }
+}
+
+#[test]
+fn what_is_closed_stays_closed() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let (_, key) = add(&mut *store);
+        store.append(&[report(key, 3, 1, 1)]).unwrap();
+        store.close(key, 4).unwrap();
+        store.close(key, 2).unwrap(); // a clock that went back
+        let mut again = place.open().unwrap();
+        drop(store);
+        let group = [report(key, 3, 1, 1), report(key, 3, 2, 2), report(key, 4, 2, 2)];
+        assert_eq!(again.append(&group).unwrap(), [Closed, Closed, Accepted]);
+    }
+}
+
+/// Another process closes a period between two groups of this one.
+#[test]
+fn another_process_can_close() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let (_, key) = add(&mut *store);
+        assert_eq!(store.append(&[report(key, 0, 1, 1)]).unwrap(), [Accepted]);
+        place.open().unwrap().close(key, 1).unwrap();
+        assert_eq!(store.append(&[report(key, 0, 2, 1), report(key, 1, 2, 1)]).unwrap(), [Closed, Accepted]);
+    }
+}
+
+#[test]
+fn exports_are_exact_repeatable_and_verifiable() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let ((collection, key), (_folder, out)) = (add(&mut *store), folder());
+        let reports: Vec<_> = (0..500).map(|person| report(key, person % 2, person, person * 7919)).collect();
+        store.append(&reports).unwrap();
+        store.append(&[report(key, 2, 1, 1), report(key, 2, 2, 2)]).unwrap(); // below the least
+        let nothing = write(&mut *store, key, &collection, START + 2 * PERIOD - 1, &out.join("early.parquet"));
+        assert!(matches!(nothing, Err(ExportError::Nothing { least: 3 })), "period 0 is open until then");
+        assert!(!out.join("early.parquet").exists());
+        let first = write(&mut *store, key, &collection, START + 5 * PERIOD, &out.join("a.parquet")).unwrap();
+        drop(store);
+        let mut store = place.open().unwrap();
+        let again = write(&mut *store, key, &collection, START + 5 * PERIOD, &out.join("b.parquet")).unwrap();
+        assert!(first == again, "byte for byte");
+
+        let file = read_release(&out.join("a.parquet")).unwrap();
+        let rows: Vec<u32> = file.bytes.chunks(4).map(|row| u32::from_le_bytes(row.try_into().unwrap())).collect();
+        assert_eq!(rows.iter().copied().collect::<HashSet<_>>(), (0..500).map(|person| person * 7919).collect());
+        assert_eq!(rows.len(), 500);
+        let ascents = rows.windows(2).filter(|pair| pair[0] < pair[1]).count();
+        assert!((200..300).contains(&ascents), "{ascents} of 499: random order has 250, standard deviation 6.5");
+        let (certificate, _) = Certificate::parse(&file.certificate).unwrap();
+        assert_eq!(certificate.campaign, Some(collection.name()));
+        assert!(certificate.assumptions.iter().any(|sentence| sentence.starts_with("noise drawn on each device")));
+        assert_eq!((certificate.rows, certificate.content.clone()), (500, file.hashes.into()));
+
+        // A further period is a further export; the first can be had again by its number.
+        store.append(&(0..3).map(|person| report(key, 6, person, person)).collect::<Vec<_>>()).unwrap();
+        let second =
+            export(&mut *store, key, &collection, START + 8 * PERIOD, None, None, &out.join("c.parquet")).unwrap();
+        assert_eq!((second.periods, second.rows), (vec![6], 3));
+        export(&mut *store, key, &collection, START + 8 * PERIOD, Some(1), None, &out.join("d.parquet")).unwrap();
+        assert!(std::fs::read(out.join("d.parquet")).unwrap() == first);
+        let unknown = export(&mut *store, key, &collection, START + 8 * PERIOD, Some(9), None, &out.join("e.parquet"));
+        assert!(matches!(unknown, Err(ExportError::Unknown(9))));
+    }
+}
+
+/// A crash between record and file: the export without a file is the next one that is written.
+#[test]
+fn no_export_is_forgotten() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let ((collection, key), (_folder, out)) = (add(&mut *store), folder());
+        for period in 0..2 {
+            store.append(&(0..4).map(|person| report(key, period, person, person)).collect::<Vec<_>>()).unwrap();
+        }
+        std::fs::write(out.join("taken.parquet"), "other").unwrap();
+        let failed = export(&mut *store, key, &collection, START + 2 * PERIOD, None, None, &out.join("taken.parquet"));
+        assert!(matches!(failed, Err(ExportError::Write(_))));
+        for (file, period) in [("a.parquet", 0), ("b.parquet", 1), ("c.parquet", 1)] {
+            let done = export(&mut *store, key, &collection, START + 9 * PERIOD, None, None, &out.join(file)).unwrap();
+            assert_eq!(done.periods, [period]);
+        }
+    }
+}
+
+#[test]
+fn reports_go_when_their_time_is_over() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let ((collection, key), (_folder, out)) = (add(&mut *store), folder());
+        for period in 0..3 {
+            store.append(&(0..4).map(|person| report(key, period, person, person)).collect::<Vec<_>>()).unwrap();
+        }
+        let day = 86_400;
+        assert_eq!(collection.kept_from(START + PERIOD + day - 1), 0);
+        assert_eq!(collection.kept_from(START + PERIOD + day), 1);
+        assert_eq!(store.delete(key, 2).unwrap(), 0, "nothing is closed yet");
+        let now = START + 3 * PERIOD; // periods 0 and 1 are closed
+        export(&mut *store, key, &collection, now, None, None, &out.join("a.parquet")).unwrap();
+        assert_eq!(store.delete(key, 1).unwrap(), 4);
+        assert_eq!(store.delete(key, 1).unwrap(), 0);
+        assert_eq!(store.periods(key).unwrap().iter().map(|count| count.period).collect::<Vec<_>>(), [1, 2]);
+        let gone = export(&mut *store, key, &collection, now, Some(1), None, &out.join("b.parquet"));
+        assert!(matches!(gone, Err(ExportError::Deleted(1))));
+        assert_eq!(store.append(&[report(key, 0, 1, 1)]).unwrap(), [Closed], "no replay after deletion");
+    }
+}
+
+#[test]
+fn tokens_are_kept_by_their_hash() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let (_, key) = add(&mut *store);
+        assert!(store.tokens(key).unwrap().is_empty());
+        for hash in [[1; 32], [2; 32], [1; 32]] {
+            store.add_token(key, hash).unwrap();
+        }
+        assert_eq!(store.tokens(key).unwrap(), [[1; 32], [2; 32]]);
+        assert_eq!(store.remove_tokens(key).unwrap(), 2);
+        assert!(store.tokens(key).unwrap().is_empty());
+        store.probe().unwrap();
+    }
+}
+
+#[test]
+fn older_schemas_are_brought_up_to_date_and_newer_ones_refused() {
+    for place in Place::all() {
+        let mut old = place.open_at(1).unwrap();
+        let (_, key) = add(&mut *old);
+        old.append(&[report(key, 0, 1, 1)]).unwrap();
+        drop(old);
+        let mut store = place.open().unwrap();
+        store.add_token(key, [1; 32]).unwrap();
+        assert_eq!(store.append(&[report(key, 0, 1, 1), report(key, 0, 2, 2)]).unwrap(), [Duplicate, Accepted]);
+        drop(store);
+        let older = place.open_at(1).map(drop);
+        assert_eq!(older, Err(StoreError::Newer { found: SCHEMA_VERSION }));
+        place.tamper("PRAGMA user_version = 3", "UPDATE scumble.version SET version = 3");
+        assert_eq!(place.open().map(drop), Err(StoreError::Newer { found: 3 }));
+    }
+}
+
+#[test]
+fn a_file_serves_one_collector() {
+    let place = Place::sqlite();
+    let mut store = place.open().unwrap();
+    let (_, key) = add(&mut *store);
+    store.append(&[report(key, 0, 1, 1)]).unwrap();
+    let mut second = place.open().unwrap();
+    assert_eq!(second.append(&[report(key, 0, 2, 1)]), Err(StoreError::InUse));
+    assert_eq!(second.periods(key).unwrap().len(), 1, "reading and exporting is for anyone");
+    drop(store);
+    assert_eq!(second.append(&[report(key, 0, 1, 1), report(key, 0, 2, 1)]).unwrap(), [Duplicate, Accepted]);
+}
+
+#[test]
+fn other_files_are_not_taken_for_stores() {
+    let (_folder, path) = folder();
+    std::fs::write(path.join("text.db"), "not a database, but long enough to look like one to a careless reader")
+        .unwrap();
+    let other = rusqlite::Connection::open(path.join("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE t (x)").unwrap();
+    for name in ["text.db", "other.db", "no/such/folder.db"] {
+        let opened = scumble_collector::store::open(path.join(name).to_str().unwrap()).map(drop);
+        assert!(matches!(opened, Err(StoreError::Unfit(_))), "{name}: {opened:?}");
+    }
+}
+
+/// A store that has no room left refuses whole groups, keeps what it has, and goes on when there is room.
+#[test]
+fn a_full_disk_refuses_and_recovers() {
+    let place = Place::sqlite();
+    let mut store = place.open().unwrap();
+    let (_, key) = add(&mut *store);
+    store.append(&[report(key, 0, 0, 1)]).unwrap();
+    drop(store);
+    let mut store = place.open_limited(30).unwrap();
+    let group = |n: u32| (0..1000).map(|i| report(key, 0, n * 1000 + i, 1)).collect::<Vec<_>>();
+    let mut taken = 0;
+    while store.append(&group(taken)).map(drop) != Err(StoreError::Full) {
+        taken += 1;
+        assert!(taken < 100);
+    }
+    assert!(taken > 0 && store.append(&group(taken)).is_err());
+    drop(store);
+    let mut store = place.open().unwrap();
+    assert!(store.append(&group(taken)).unwrap().iter().skip(1).all(|outcome| *outcome == Accepted));
+    assert!(store.append(&group(taken - 1)).unwrap().iter().all(|outcome| *outcome == Duplicate));
+}
