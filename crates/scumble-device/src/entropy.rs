@@ -13,6 +13,7 @@ pub fn host(bytes: &mut [u8]) -> Result<(), Refusal> {
 
 /// The host's entropy.
 #[cfg(target_arch = "wasm32")]
+#[allow(unsafe_code)]
 pub fn host(bytes: &mut [u8]) -> Result<(), Refusal> {
     #[link(wasm_import_module = "scumble")]
     unsafe extern "C" {
@@ -20,7 +21,6 @@ pub fn host(bytes: &mut [u8]) -> Result<(), Refusal> {
         fn entropy(pointer: *mut u8, length: usize) -> i32;
     }
     // SAFETY: the host writes inside the slice, whose bounds it is given.
-    #[allow(unsafe_code)]
     let status = unsafe { entropy(bytes.as_mut_ptr(), bytes.len()) };
     if status == 0 { Ok(()) } else { Err(Refusal::NoEntropy) }
 }

@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::refusal::Refusal;
 use scumble_core::privacy::Unit;
 use scumble_core::vectors::Scalars;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use zeroize::{Zeroize, Zeroizing};
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn scumble_device_prepare(
     slot: *const u8,
     slot_length: usize,
     kind: u32,
-    values: *const u8,
+    values: *const c_void,
     count: usize,
     index: *const u32,
     dim: usize,
@@ -310,14 +310,14 @@ unsafe fn view<'a, T>(pointer: *const T, length: usize) -> Option<&'a [T]> {
     (!pointer.is_null() && aligned).then(|| unsafe { slice::from_raw_parts(pointer, length) })
 }
 
-unsafe fn scalars<'a>(kind: u32, values: *const u8, count: usize) -> Option<Scalars<'a>> {
+unsafe fn scalars<'a>(kind: u32, values: *const c_void, count: usize) -> Option<Scalars<'a>> {
     // SAFETY: the caller vouches for so many values of this kind; a pointer that is not aligned for it is refused.
     unsafe {
         match kind {
             0 => view(values.cast(), count).map(Scalars::F32),
             1 => view(values.cast(), count).map(Scalars::F64),
             2 => view(values.cast(), count).map(Scalars::I16),
-            3 => view(values, count).map(Scalars::U8),
+            3 => view(values.cast(), count).map(Scalars::U8),
             _ => None,
         }
     }

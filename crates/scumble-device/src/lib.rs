@@ -17,6 +17,7 @@
 pub mod campaign;
 pub mod client;
 pub mod entropy;
+#[cfg(feature = "ffi")]
 pub mod ffi;
 pub mod json;
 pub mod policy;

@@ -1,6 +1,7 @@
 //! One module a verb.
 
 pub mod audit;
+pub mod campaign;
 pub mod compare;
 pub mod completions;
 pub mod decode;

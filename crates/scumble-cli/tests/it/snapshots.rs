@@ -27,34 +27,4 @@ fn help_of_every_verb() {
         "statistics",
         "decode",
         "audit",
-        "keygen",
-        "completions",
-    ] {
-        let text = folder.ok(&format!("{verb} --help"));
-        assert!(text.contains("Example"), "{verb} has no example");
-        check(&format!("help-{verb}"), &text);
-    }
-}
-
-#[test]
-fn messages() {
-    let folder = Folder::new();
-    npy_rows(&folder, "x.npy", 20, 16);
-    let release = format!("release x.npy --epsilon 2 --range 0,1 -k 4 --seed {SEED}");
-    check("release", &folder.ok(&format!("{release} --out v.parquet --mechanism dp-oporp-staircase")));
-    check("inspect", &folder.ok("inspect v.parquet"));
-    check("verify", &folder.ok("verify v.parquet"));
-    folder.ok(&format!("{release} --out i.parquet --mechanism idp-signoporp-rr --i-understand-this-is-not-dp"));
-    check("inspect-individual", &folder.ok("inspect i.parquet"));
-    check(
-        "plan",
-        &folder
-            .ok(&format!("plan --dim 784 --epsilon 5 --range 0,1 --norm 9 --density 0.2 --mechanism dp-oporp-staircase -k 256 --seed {SEED}")),
-    );
-    let refusals = [
-        format!("{release} --out o.npy --mechanism dp-oporp-staircase --unit l1 --beta 1"),
-        format!("{release} --out o.npy --mechanism idp-signrp-rr"),
-        format!("{release} --out o.npy --mechanism dp-oporp-staircase --unit record"),
-    ];
-    check("refusals", &refusals.map(|words| folder.fails(&words, 1)).join("\n"));
-}
+        "campaign",
