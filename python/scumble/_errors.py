@@ -43,3 +43,15 @@ class NotIdentifiable(ScumbleError, ValueError):
 
 class FileError(ScumbleError, OSError):
     """A file cannot be read or written."""
+
+
+class Refused(ScumbleError):
+    """The device client says no. The sentence is fixed and holds nothing private."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+        """The same number as in C and JavaScript."""
+
+    def __reduce__(self) -> tuple[type[Refused], tuple[str, int]]:
+        return type(self), (str(self), self.code)

@@ -40,6 +40,11 @@ pub fn raise(py: Python<'_>, name: &str, message: impl ToString) -> PyErr {
     exception(py, name, (in_python(&message.to_string()),))
 }
 
+/// What the device client refuses: its sentence and its code.
+pub fn refused(py: Python<'_>, sentence: String, code: i32) -> PyErr {
+    exception(py, "Refused", (sentence, code))
+}
+
 /// Options of the command line under their Python names: `--budget-delta` is `budget_delta`, `-k` is `k`.
 fn in_python(message: &str) -> String {
     let word = |word: &str| {

@@ -4,6 +4,7 @@
 //! Arrow memory become [`scumble::vectors::Rows`], the interpreter's lock is dropped while the library works, signals
 //! are looked at between blocks, and errors get their Python names.
 
+mod device;
 mod errors;
 mod evaluate;
 mod input;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 /// The compiled part of scumble.
 #[pymodule]
 mod _scumble {
+    #[pymodule_export]
+    use super::device::{DeviceClient, refusals};
     #[pymodule_export]
     use super::evaluate::{evaluate, evaluation_page};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! One module a verb.
 
 pub mod audit;
+pub mod campaign;
 #[cfg(feature = "collector")]
 pub mod collect;
 #[cfg(not(feature = "collector"))]

@@ -1,6 +1,7 @@
 //! The command line from outside: every test runs the binary.
 
 mod audit;
+mod campaign;
 mod figures;
 mod ledger;
 mod malformed;

@@ -27,6 +27,7 @@ fn help_of_every_verb() {
         "statistics",
         "decode",
         "audit",
+        "campaign",
         "keygen",
         "completions",
     ] {

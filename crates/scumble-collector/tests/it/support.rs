@@ -96,6 +96,12 @@ fn administer(server: &str, command: &str) {
     });
 }
 
+/// A folder in memory where there is one: a sync costs nothing there.
+fn scratch() -> TempDir {
+    let memory = std::path::Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
 impl Place {
     /// Every kind of place that there is.
     pub fn all() -> Vec<Self> {
@@ -103,8 +109,7 @@ impl Place {
     }
 
     pub fn sqlite() -> Self {
-        let memory = std::path::Path::new("/dev/shm"); // a sync costs nothing there
-        Self::Sqlite(if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap())
+        Self::Sqlite(scratch())
     }
 
     pub fn postgres() -> Option<Self> {
@@ -147,7 +152,7 @@ impl Place {
     /// Kills the collector: what it had in memory is gone, the files stay as they are at this moment.
     pub fn kill(&mut self, store: Option<Box<dyn Store>>) {
         let Self::Sqlite(folder) = self else { return }; // the server lives on, its client is dropped
-        let Self::Sqlite(copy) = Self::sqlite() else { unreachable!("a file") };
+        let copy = scratch();
         for name in ["store.db", "store.db-wal"] {
             let _ = std::fs::copy(folder.path().join(name), copy.path().join(name)); // there may be no log
         }

@@ -273,7 +273,7 @@ impl<'a> Setup<'a> {
     pub fn new(parameters: &'a Parameters) -> Result<Self, ParameterError> {
         let Parameters { dim, k, repeats, beta, range, .. } = *parameters;
         Range::new(range.lo, range.hi)?;
-        if dim == 0 || dim > 1 << 32 {
+        if dim == 0 || dim as u64 > 1 << 32 {
             return Err(ParameterError::invalid(format!("dim must be between 1 and 2^32, got {dim}")));
         }
         if k == 0 || k > 1 << 20 {

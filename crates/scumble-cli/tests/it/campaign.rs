@@ -1,0 +1,48 @@
+//! `scumble campaign`: from a key to a campaign that devices take.
+
+use crate::support::{Folder, SEED};
+
+fn new(more: &str) -> String {
+    format!(
+        "campaign new --out c.json --name topics --statement Topics. --collector https://reports.example.org --dim 64 \
+         --range -1,1 --epsilon 2 --mechanism dp-signoporp-ceil -k 64 --seed {SEED} --first 1800000000 {more}"
+    )
+}
+
+#[test]
+fn a_campaign_is_written_signed_shown_and_checked() {
+    let folder = Folder::new();
+    folder.ok("keygen --out k");
+    let written = folder.json(&new(""));
+    folder.ok("campaign sign c.json --sign k --out s.json");
+    let shown = folder.ok("campaign show s.json");
+    assert!(shown.contains("ONE of 64 attributes") && shown.contains(written["digest"].as_str().unwrap()), "{shown}");
+    let checked = folder.json("campaign check s.json --key k.pub");
+    assert_eq!(checked["digest"], written["digest"]);
+    folder.ok(&format!("campaign check c.json --digest {}", written["digest"].as_str().unwrap()));
+    // Never replaced.
+    folder.fails("campaign sign c.json --sign k --out s.json", 2);
+}
+
+#[test]
+fn what_does_not_hold_is_refused() {
+    let folder = Folder::new();
+    folder.ok("keygen --out k");
+    folder.ok("keygen --out other");
+    folder.ok(&new("--longitudinal sticky --contents 3 --period 7d"));
+    folder.ok("campaign sign c.json --sign k --out s.json");
+    folder.fails("campaign check s.json --key other.pub", 1);
+    folder.fails("campaign check c.json --key k.pub", 1);
+    folder.fails(&format!("campaign check c.json --digest {}", "0".repeat(64)), 1);
+    let text = std::fs::read_to_string(folder.path("s.json")).unwrap();
+    folder.file("altered.json", text.replace("\"contents\": 3", "\"contents\": 4"));
+    folder.fails("campaign check altered.json", 1);
+    folder.fails(
+        &new("--i-understand-this-is-not-dp")
+            .replace("dp-signoporp-ceil", "idp-signoporp-rr")
+            .replace("c.json", "d.json"),
+        1,
+    );
+    folder.fails(&new("").replace("https://", "http://").replace("c.json", "d.json"), 2);
+    folder.fails("campaign show missing.json", 2);
+}

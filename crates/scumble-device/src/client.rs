@@ -1,0 +1,299 @@
+//! Prepare, store, commit, send, settle.
+//!
+//! A change of the state has two phases. [`Client::prepare`] makes the next state; the host stores it; only then
+//! [`Client::commit`] gives the bytes. The charge and the report are in the same state, so a crash at any point either
+//! has changed nothing, or has charged a report that is still there to be sent. The report itself is a function of key,
+//! campaign, slot, content and period: whatever is repeated gives the same bytes.
+
+use crate::campaign::{Campaign, Trust};
+use crate::entropy::Entropy;
+use crate::policy::{Loss, Policy, UNITS, place};
+use crate::refusal::Refusal;
+use crate::state::{Content, State};
+use scumble_core::error::DataErrorKind;
+use scumble_core::privacy::Unit;
+use scumble_core::release::{Fingerprint, REPORT_HEADER, ReleaseError, Releaser, Report};
+use scumble_core::vectors::{Rows, Scalars};
+use zeroize::Zeroizing;
+
+/// A private vector as the host has it.
+#[derive(Clone, Copy)]
+pub enum Vector<'a> {
+    /// Every attribute.
+    Dense(Scalars<'a>),
+    /// The attributes that are not zero.
+    Sparse {
+        /// How many attributes there are.
+        dim: usize,
+        /// Which they are, strictly increasing.
+        index: &'a [u32],
+        /// Their values.
+        values: Scalars<'a>,
+    },
+}
+
+/// What a prepared change will give.
+struct Prepared {
+    state: State,
+    report: Option<Vec<u8>>,
+}
+
+/// A device in one campaign.
+pub struct Client {
+    campaign: Campaign,
+    releaser: Releaser,
+    limits: [Loss; UNITS],
+    state: State,
+    stored: bool, // false until the host has stored a state of ours, or given one
+    prepared: Option<Prepared>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Client({:?})", self.state)
+    }
+}
+
+impl Client {
+    /// Checks the campaign against trust and policy, and takes up the stored state; `None` is a new device.
+    pub fn open(
+        text: &str,
+        trust: Trust,
+        policy: Policy,
+        state: Option<&[u8]>,
+        entropy: Entropy,
+    ) -> Result<Self, Refusal> {
+        let campaign = Campaign::open(text, trust)?;
+        let limits = policy.limits()?;
+        if !campaign.loss.within(limits[place(campaign.unit)]) {
+            return Err(Refusal::AbovePolicy);
+        }
+        let stored = state.is_some();
+        let state = state.map_or_else(|| State::new(entropy), State::from_bytes)?;
+        let releaser = releaser(&campaign, &state)?;
+        Ok(Self { campaign, releaser, limits, state, stored, prepared: None })
+    }
+
+    /// Takes up what is stored now, where another process may have moved on; `None` when nothing is stored.
+    pub fn reload(&mut self, state: Option<&[u8]>) -> Result<(), Refusal> {
+        self.abandon();
+        let Some(bytes) = state else {
+            return if self.stored { Err(Refusal::RolledBackState) } else { Ok(()) };
+        };
+        let state = State::from_bytes(bytes)?;
+        if self.stored && state.generation < self.state.generation {
+            return Err(Refusal::RolledBackState);
+        }
+        if !state.has_key_of(&self.state) {
+            self.releaser = releaser(&self.campaign, &state)?;
+        }
+        (self.state, self.stored) = (state, true);
+        Ok(())
+    }
+
+    /// Makes the next state, with the report of this vector charged and waiting. The host stores [`Client::state`].
+    pub fn prepare(&mut self, slot: &str, vector: Vector<'_>, now: u64) -> Result<(), Refusal> {
+        self.is_idle()?;
+        if slot.is_empty() || slot.len() > 64 {
+            return Err(Refusal::BadSlot);
+        }
+        let period = self.campaign.period(now)?;
+        let rows = Offsets::new(vector);
+        let rows = rows.rows(self.campaign.mechanism.parameters().dim)?;
+        let id = [&self.campaign.digest[..], slot.as_bytes()].concat();
+        let prints = self.releaser.fingerprints(rows, 0, |_| id.clone()).map_err(refusal)?;
+        let print = *prints.first().ok_or(Refusal::Internal)?;
+        let mut next = self.state.clone();
+        next.generation += 1;
+        self.expire(&mut next, period);
+        let report = match self.admit(&mut next, print, period)? {
+            false => None,
+            true => {
+                let report = self.report(rows, &id, print, period)?;
+                if !next.pending.contains(&report) {
+                    next.wait(report.clone())?;
+                }
+                Some(report)
+            }
+        };
+        self.prepared = Some(Prepared { state: next, report });
+        Ok(())
+    }
+
+    /// Charges what is new. False when there is nothing to send: sent before, or in this period.
+    fn admit(&self, next: &mut State, print: Fingerprint, period: u32) -> Result<bool, Refusal> {
+        let Fingerprint { row: slot, content } = print;
+        let unit = place(self.campaign.unit);
+        if let Some(known) = next.contents.iter_mut().find(|known| known.slot == slot && known.content == content) {
+            let waits = known.reported == period + 1 && is_pending(&self.state, self.id(print, period));
+            let due = self.campaign.sticky && known.reported <= period;
+            if due {
+                known.reported = period + 1;
+            }
+            return Ok(waits || due);
+        }
+        if next.contents.iter().filter(|known| known.slot == slot).count() >= self.campaign.contents {
+            return Err(Refusal::ContentsSpent);
+        }
+        let spent = next.spent[unit].plus(self.campaign.loss);
+        if !spent.within(self.limits[unit]) {
+            return Err(Refusal::BudgetSpent);
+        }
+        next.spent[unit] = spent;
+        next.contents.push(Content { slot, content, reported: period + 1 });
+        Ok(true)
+    }
+
+    fn report(&self, rows: Rows<'_>, id: &[u8], print: Fingerprint, period: u32) -> Result<Vec<u8>, Refusal> {
+        let mut row = Vec::new();
+        let mut worker = self.releaser.worker().map_err(|_| Refusal::NoEntropy)?;
+        worker.release(rows, 0, |_| id.to_vec(), &mut row).map_err(refusal)?;
+        Ok(Report { campaign: self.prefix(), period, id: self.id(print, period), row: &row }.to_bytes())
+    }
+
+    /// The report's id: a pseudo-random function of key, campaign, slot, content and period.
+    fn id(&self, print: Fingerprint, period: u32) -> [u8; 16] {
+        let parts: [&[u8]; 5] = [b"report", &self.campaign.digest, &print.row, &print.content, &period.to_le_bytes()];
+        let hash = self.state.key().hash(&parts);
+        *hash.first_chunk().expect("32 bytes have 16")
+    }
+
+    fn prefix(&self) -> [u8; 8] {
+        *self.campaign.digest.first_chunk().expect("32 bytes have 8")
+    }
+
+    /// Drops reports of this campaign that no collector takes any more.
+    fn expire(&self, state: &mut State, period: u32) {
+        let closed = |report: &Report<'_>| report.campaign == self.prefix() && report.period + 1 < period;
+        state.pending.retain(|bytes| !Report::parse(bytes).is_some_and(|report| closed(&report)));
+    }
+
+    /// The state to store: the prepared one, else the last.
+    pub fn state(&self) -> Zeroizing<Vec<u8>> {
+        self.prepared.as_ref().map_or(&self.state, |prepared| &prepared.state).to_bytes()
+    }
+
+    /// The host has stored the prepared state: it holds now. Gives the report; `None` when there is nothing to send.
+    pub fn commit(&mut self) -> Result<Option<Vec<u8>>, Refusal> {
+        let Prepared { state, report } = self.prepared.take().ok_or(Refusal::NotPrepared)?;
+        (self.state, self.stored) = (state, true);
+        Ok(report)
+    }
+
+    /// The host has not stored the prepared state: it never was.
+    pub fn abandon(&mut self) {
+        self.prepared = None;
+    }
+
+    /// Reports of this campaign that wait to be sent. They are stored, and so charged.
+    pub fn pending(&self) -> impl Iterator<Item = &[u8]> {
+        let ours = |bytes: &&Vec<u8>| bytes.get(4..12) == Some(&self.prefix());
+        self.state.pending.iter().filter(move |bytes| self.stored && ours(bytes)).map(Vec::as_slice)
+    }
+
+    /// Makes the next state without this report: the collector has it, or will never take it. Store, then commit.
+    pub fn settle(&mut self, report: &[u8]) -> Result<(), Refusal> {
+        self.is_idle()?;
+        let mut next = self.state.clone();
+        next.generation += 1;
+        next.pending.retain(|waiting| waiting != report);
+        self.prepared = Some(Prepared { state: next, report: None });
+        Ok(())
+    }
+
+    fn is_idle(&self) -> Result<(), Refusal> {
+        if self.prepared.is_some() { Err(Refusal::NotCommitted) } else { Ok(()) }
+    }
+
+    /// What the person should read: the organiser's words, then what follows from the numbers.
+    pub fn statement(&self) -> &str {
+        &self.campaign.statement
+    }
+
+    /// Where reports go.
+    pub fn collector(&self) -> &str {
+        &self.campaign.collector
+    }
+
+    /// The campaign's name.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.campaign.digest
+    }
+
+    /// Bytes per report.
+    pub fn report_length(&self) -> usize {
+        debug_assert!(self.campaign.report_length > REPORT_HEADER);
+        self.campaign.report_length
+    }
+
+    /// The unit of this campaign.
+    pub fn unit(&self) -> Unit {
+        self.campaign.unit
+    }
+
+    /// What a new content of a slot costs.
+    pub fn loss(&self) -> Loss {
+        self.campaign.loss
+    }
+
+    /// What this device has lost in a unit, over all campaigns.
+    pub fn spent(&self, unit: Unit) -> Loss {
+        self.state.spent[place(unit)]
+    }
+
+    /// The most that it may lose.
+    pub fn limit(&self, unit: Unit) -> Loss {
+        self.limits[place(unit)]
+    }
+
+    /// How often the state has changed: a host that keeps this number elsewhere notices a restored backup.
+    pub fn generation(&self) -> u64 {
+        self.state.generation
+    }
+}
+
+/// The core's keyed noise: a function of key, mechanism, id (campaign and slot) and content.
+fn releaser(campaign: &Campaign, state: &State) -> Result<Releaser, Refusal> {
+    let releaser = Releaser::new(campaign.mechanism.clone(), Some(campaign.encoding));
+    Ok(releaser.map_err(|_| Refusal::NotDerived)?.keyed(state.key()))
+}
+
+fn is_pending(state: &State, id: [u8; 16]) -> bool {
+    state.pending.iter().any(|bytes| Report::parse(bytes).is_some_and(|report| report.id == id))
+}
+
+/// The offsets that a sparse row of the core needs.
+struct Offsets<'a> {
+    vector: Vector<'a>,
+    offsets: [usize; 2],
+}
+
+impl<'a> Offsets<'a> {
+    fn new(vector: Vector<'a>) -> Self {
+        let end = match vector {
+            Vector::Dense(_) => 0,
+            Vector::Sparse { index, .. } => index.len(),
+        };
+        Self { vector, offsets: [0, end] }
+    }
+
+    fn rows(&self, expected: usize) -> Result<Rows<'_>, Refusal> {
+        match self.vector {
+            Vector::Dense(values) if values.len() == expected => Ok(Rows::dense(values, expected)),
+            Vector::Sparse { dim, index, values } if dim == expected && index.len() == values.len() => {
+                Ok(Rows::sparse(&self.offsets, index, values, dim))
+            }
+            _ => Err(Refusal::WrongDimension),
+        }
+    }
+}
+
+fn refusal(error: ReleaseError) -> Refusal {
+    let ReleaseError::Data(error) = error else { return Refusal::NoEntropy };
+    match error.kind {
+        DataErrorKind::Nan | DataErrorKind::Infinite => Refusal::NotFinite,
+        DataErrorKind::Dimension { .. } => Refusal::WrongDimension,
+        DataErrorKind::IndexOutOfRange { .. } | DataErrorKind::IndexOrder => Refusal::WrongIndex,
+        DataErrorKind::NormBelowBound => Refusal::NotPrivate,
+    }
+}

@@ -1,0 +1,179 @@
+// Prepare, store, commit, send, settle. What is stored is stored before any bytes are given out.
+
+import { Abi, Refusal } from './abi.js'
+
+/** Tries of a change when others write at the same time. */
+const TRIES = 50
+
+/** A device in one campaign. */
+export class Client {
+  #abi
+  #client
+  #storage
+  #queue = Promise.resolve()
+
+  /**
+   * Checks the campaign, and takes up the stored state or makes a new device.
+   * @param {import('./index.js').Options} options
+   */
+  static async open({ campaign, signer, digest, policy, storage, module, entropy }) {
+    if (typeof storage?.read !== 'function' || typeof storage?.write !== 'function') {
+      throw new TypeError('storage must have read() and write(next, previous)')
+    }
+    const abi = await Abi.load(module, entropy)
+    const client = new Client()
+    client.#abi = abi
+    client.#storage = storage
+    const text = typeof campaign === 'string' ? new TextEncoder().encode(campaign) : campaign
+    client.#client = abi.open(text, key(signer), key(digest), limits(policy), await storage.read())
+    return client
+  }
+
+  /** What the person should read. */
+  get statement() {
+    return this.#abi.text(this.#client, 'statement')
+  }
+
+  /** Where reports go. */
+  get collector() {
+    return this.#abi.text(this.#client, 'collector')
+  }
+
+  /** The campaign's name: 64 hexadecimal digits. */
+  get digest() {
+    return hex(this.#abi.digest(this.#client))
+  }
+
+  /** Unit, loss of one content, what this device has spent in that unit and the most that it may. */
+  get budget() {
+    return this.#abi.numbers(this.#client)
+  }
+
+  /** How often the state has changed: keep it elsewhere to notice a restored backup. */
+  get generation() {
+    return this.#abi.generation(this.#client)
+  }
+
+  /** Reports that are charged and wait to be sent. */
+  get pending() {
+    return this.#abi.pending(this.#client)
+  }
+
+  /**
+   * Charges and stores, then gives the report; null when there is nothing to send.
+   * The same vector in the same period gives the same bytes.
+   */
+  report(slot, vector, { now = seconds() } = {}) {
+    const given = numbers(vector)
+    return this.#change(() => this.#abi.prepare(this.#client, slot, given, now))
+  }
+
+  /**
+   * Sends what waits, each report by itself, in random order. What the collector takes, or will never take, is settled;
+   * what it could not take now waits on.
+   */
+  async send(fetch = globalThis.fetch) {
+    const outcome = { sent: 0, refused: 0, waiting: 0 }
+    const url = `${this.collector.replace(/\/+$/, '')}/v1/campaigns/${this.digest}/reports`
+    for (const report of shuffled(this.pending)) {
+      const answer = await post(fetch, url, report)
+      outcome[answer] += 1
+      if (answer !== 'waiting') await this.#change(() => this.#abi.settle(this.#client, report))
+    }
+    return outcome
+  }
+
+  /** Ends the client and wipes its memory. */
+  close() {
+    if (this.#client) this.#abi.close(this.#client)
+    this.#client = 0
+  }
+
+  /** One change after the other in this client; against other clients, storage compares before it writes. */
+  #change(prepare) {
+    const next = this.#queue.then(() => this.#transact(prepare))
+    this.#queue = next.catch(() => {})
+    return next
+  }
+
+  async #transact(prepare) {
+    for (let attempt = 0; attempt < TRIES; attempt += 1) {
+      const previous = await this.#storage.read()
+      this.#abi.reload(this.#client, previous)
+      prepare()
+      let stored = false
+      try {
+        stored = await this.#storage.write(this.#abi.state(this.#client), previous)
+      } finally {
+        if (!stored) this.#abi.abandon(this.#client)
+      }
+      if (stored) {
+        const report = this.#abi.commit(this.#client)
+        return report.length === 0 ? null : report
+      }
+    }
+    throw new Error('the state could not be stored: another client writes all the time')
+  }
+}
+
+async function post(fetch, url, body) {
+  let response
+  try {
+    response = await fetch(url, {
+      method: 'POST', body, headers: { 'content-type': 'application/octet-stream' },
+      credentials: 'omit', referrerPolicy: 'no-referrer', cache: 'no-store', redirect: 'error',
+    })
+  } catch {
+    return 'waiting' // not sent, or the answer was lost: the same bytes again later
+  }
+  if (response.ok) return 'sent'
+  const later = response.status === 408 || response.status === 425 || response.status === 429
+  return later || response.status >= 500 || response.status < 400 || response.status === 401 || response.status === 404
+    ? 'waiting' : 'refused'
+}
+
+/** The vector as one of the four kinds of numbers that the module takes. */
+function numbers(vector) {
+  const typed = (values) => {
+    if (values instanceof Float32Array || values instanceof Float64Array) return values
+    if (values instanceof Int16Array || values instanceof Uint8Array) return values
+    const doubles = Float64Array.from(values)
+    return doubles
+  }
+  if (vector && !ArrayBuffer.isView(vector) && !Array.isArray(vector) && 'index' in vector) {
+    return { values: typed(vector.values), index: Uint32Array.from(vector.index), dim: vector.dim }
+  }
+  return { values: typed(vector), index: null, dim: vector.length }
+}
+
+function limits(policy = {}) {
+  const { attribute = 0, l1 = 0, l2 = 0, record = 0, delta = 1e-5 } = policy
+  return Float64Array.of(attribute, l1, l2, record, delta)
+}
+
+/** 32 bytes, from bytes, from 64 hexadecimal digits, or from the line of a public key file. */
+function key(given) {
+  if (given === undefined || given === null) return null
+  if (given instanceof Uint8Array && given.length === 32) return given
+  const digits = typeof given === 'string' ? given.trim().match(/(?:^|\s)([0-9a-f]{64})$/)?.[1] : undefined
+  if (!digits) throw new TypeError('a key or digest is 32 bytes or 64 lower-case hexadecimal digits')
+  return Uint8Array.from(digits.match(/../g), (pair) => Number.parseInt(pair, 16))
+}
+
+function hex(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function shuffled(items) {
+  for (let at = items.length - 1; at > 0; at -= 1) {
+    const other = Math.floor(Math.random() * (at + 1)) // only the order of requests: no secret
+    ;[items[at], items[other]] = [items[other], items[at]]
+  }
+  return items
+}
+
+function seconds() {
+  return Math.floor(Date.now() / 1000)
+}
+
+export { Refusal }

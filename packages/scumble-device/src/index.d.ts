@@ -1,0 +1,106 @@
+/** A state of a device: opaque bytes. They hold the device's key: keep them as you keep the person's data. */
+export type State = Uint8Array
+
+/** Where a state is kept. */
+export interface Storage {
+  /** What is stored, or null. */
+  read(): Promise<State | null>
+  /** Stores `next` only if `previous` is what is stored, all at once and durably; says whether it did. */
+  write(next: State, previous: State | null): Promise<boolean>
+}
+
+/** The most that this device may lose, by unit, over all campaigns and all its life. What is left out is 0. */
+export interface Policy {
+  attribute?: number
+  l1?: number
+  l2?: number
+  record?: number
+  /** For each unit; 1e-5 unless given. */
+  delta?: number
+}
+
+/** 32 bytes, 64 lower-case hexadecimal digits, or the line of a public key file. */
+export type Key = Uint8Array | string
+
+export interface Options {
+  /** The campaign's text, as `scumble campaign sign` wrote it. */
+  campaign: string | Uint8Array
+  /** The public key that must have signed. This or `digest` is needed. */
+  signer?: Key
+  /** The campaign's name: stronger than the signer, since a campaign could be made for one person alone. */
+  digest?: Key
+  policy: Policy
+  /** In a browser IndexedDB unless given; in Node it must be given. */
+  storage?: Storage
+  /** Another copy of the WASM module. */
+  module?: WebAssembly.Module | BufferSource | Promise<WebAssembly.Module | BufferSource>
+  /** Fills an array with secret random bytes or throws; `crypto.getRandomValues` unless given. */
+  entropy?: (bytes: Uint8Array) => unknown
+}
+
+export type Numbers = Float32Array | Float64Array | Int16Array | Uint8Array | readonly number[]
+
+/** Attributes that are not zero, strictly increasing, and their values. */
+export interface Sparse {
+  dim: number
+  index: Uint32Array | readonly number[]
+  values: Numbers
+}
+
+export interface Loss {
+  epsilon: number
+  delta: number
+}
+
+export interface Budget extends Loss {
+  unit: 'attribute' | 'l1' | 'l2' | 'record'
+  reportLength: number
+  /** What this device has lost in this unit, over all campaigns. */
+  spent: Loss
+  /** The most that it may lose. */
+  limit: Loss
+}
+
+export interface Sent {
+  /** The collector has them. */
+  sent: number
+  /** The collector will never take them: forgotten. */
+  refused: number
+  /** Not now: they wait. */
+  waiting: number
+}
+
+/** The client says no. `code` is stable; `message` is a fixed sentence without anything private. */
+export class Refusal extends Error {
+  readonly code: number
+}
+
+/** A device in one campaign. */
+export class Client {
+  static open(options: Options): Promise<Client>
+  /** What the person should read. */
+  readonly statement: string
+  /** Where reports go. */
+  readonly collector: string
+  /** The campaign's name, 64 hexadecimal digits. */
+  readonly digest: string
+  /** Loss of one content, what is spent and the most that may be. */
+  readonly budget: Budget
+  /** How often the state has changed. */
+  readonly generation: number
+  /** Reports that are charged and wait to be sent. */
+  readonly pending: Uint8Array[]
+  /** Charges and stores, then gives the report; null when there is nothing to send. `now`: seconds since 1970. */
+  report(slot: string, vector: Numbers | Sparse, options?: { now?: number }): Promise<Uint8Array | null>
+  /** Sends what waits, each report by itself. */
+  send(fetch?: typeof globalThis.fetch): Promise<Sent>
+  /** Ends the client and wipes its memory. */
+  close(): void
+}
+
+/** Nothing is kept: for tests and demonstrations. */
+export function memoryStorage(): Storage
+/** In the browser's IndexedDB. */
+export function indexedDbStorage(name?: string): Storage
+/** In files beside `path` (Node only). */
+export function fileStorage(path: string): Storage

@@ -1,0 +1,129 @@
+// Refusals, storage, concurrent clients, sending, and nothing private in what is thrown or logged.
+
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Client, Refusal, fileStorage, memoryStorage } from '../src/node.js'
+import { hex } from './support.js'
+
+const { signer, campaigns } = JSON.parse(await readFile(new URL('../../vectors.json', import.meta.url)))
+// One bit for each of 16 bins of 40 attributes, epsilon 2, at most 4 contents for a slot.
+const campaign = campaigns.find((text) => text.includes('"dp-signoporp-ceil"') && text.includes('"dim": 40'))
+const START = 1_800_000_000
+const DAY = 86_400
+const policy = { attribute: 6 }
+const open = (options = {}) => Client.open({ campaign, signer, policy, storage: memoryStorage(), ...options })
+const vector = (seed) => Float32Array.from({ length: 40 }, (_, at) => ((at * 37 + seed * 11) % 64) / 64)
+const refuses = (promise, code) => assert.rejects(promise, (error) => error instanceof Refusal && error.code === code)
+
+test('refusals have their codes', async () => {
+  await refuses(open({ signer: '00'.repeat(32) }), 3)
+  await refuses(open({ signer: undefined }), 19)
+  await refuses(open({ signer: undefined, digest: '00'.repeat(32) }), 4)
+  await refuses(open({ campaign: campaign.replace('"topics"', '"topic"').replace('"k": 16', '"k": 17') }), 2)
+  await refuses(open({ campaign: 'no campaign' }), 2)
+  await refuses(open({ policy: { attribute: 1.9 } }), 7)
+  await refuses(open({ policy: { record: 99 } }), 7)
+  await refuses(open({ policy: { attribute: Number.NaN } }), 18)
+  await refuses(open({ entropy: () => { throw new Error('none') } }), 12)
+  await refuses(open({ entropy: () => {} }), 12) // answers, but fills nothing
+  await assert.rejects(open({ storage: {} }), TypeError)
+  await assert.rejects(open({ signer: 'abc' }), TypeError)
+  const client = await open()
+  await refuses(client.report('a', vector(1).fill(Number.NaN), { now: START }), 13)
+  await refuses(client.report('a', vector(1).subarray(1), { now: START }), 14)
+  await refuses(client.report('a', { dim: 40, index: [3, 3], values: [1, 1] }, { now: START }), 15)
+  await refuses(client.report('a', vector(1), { now: START - 1 }), 16)
+  await refuses(client.report('', vector(1), { now: START }), 17)
+  await refuses(client.report('a'.repeat(65), vector(1), { now: START }), 17)
+  for (const seed of [1, 2, 3]) await client.report('a', vector(seed), { now: START })
+  await refuses(client.report('a', vector(4), { now: START }), 8)
+  assert.deepEqual(client.budget.spent, { epsilon: 6, delta: 0 })
+  assert.equal((await open({ policy: { attribute: 99 } })).budget.unit, 'attribute')
+})
+
+test('damaged and rolled-back states are refused', async () => {
+  const storage = memoryStorage()
+  const client = await open({ storage })
+  await client.report('a', vector(1), { now: START })
+  const old = await storage.read()
+  await client.report('a', vector(2), { now: START })
+  await storage.write(old, await storage.read())
+  await refuses(client.report('a', vector(3), { now: START }), 11)
+  const damaged = old.slice()
+  damaged[50] ^= 1
+  await storage.write(damaged, old)
+  await refuses(client.report('a', vector(3), { now: START }), 10)
+  await refuses(open({ storage }), 10)
+})
+
+test('the same vector is the same report; after sending there is nothing more to send', async () => {
+  const storage = memoryStorage()
+  const client = await open({ storage })
+  const report = await client.report('a', vector(1), { now: START })
+  assert.deepEqual(await client.report('a', vector(1), { now: START + 5 }), report)
+  // The page is closed before anything was sent: the report waits in the state.
+  const again = await open({ storage })
+  assert.deepEqual(again.pending, [report])
+  const asked = []
+  const answer = (status) => async (url, { body }) => { asked.push([url, hex(body)]); return { ok: status === 200, status } }
+  assert.deepEqual(await again.send(answer(503)), { sent: 0, refused: 0, waiting: 1 })
+  assert.deepEqual(await again.send(async () => { throw new TypeError('offline') }), { sent: 0, refused: 0, waiting: 1 })
+  assert.deepEqual(await again.send(answer(200)), { sent: 1, refused: 0, waiting: 0 })
+  assert.deepEqual(await again.send(answer(200)), { sent: 0, refused: 0, waiting: 0 })
+  assert.equal(new Set(asked.map(String)).size, 1)
+  assert.equal(asked[0][0], `http://127.0.0.1:8080/v1/campaigns/${again.digest}/reports`)
+  assert.equal(await again.report('a', vector(1), { now: START }), null)
+  assert.equal(await again.report('a', vector(1), { now: START + DAY }), null)
+})
+
+test('clients that share a state never spend more than there is', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'scumble-'))
+  try {
+    for (const storage of [memoryStorage(), fileStorage(join(folder, 'device.state'))]) {
+      const clients = await Promise.all([1, 2, 3, 4].map(() => open({ storage })))
+      const tries = clients.flatMap((client, at) => [1, 2].map((n) => client.report('s', vector(2 * at + n), { now: START })))
+      const outcomes = await Promise.allSettled(tries)
+      assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3)
+      assert.ok(outcomes.every(({ reason }) => reason === undefined || reason.code === 8 || reason.code === 9))
+      assert.equal((await open({ storage })).budget.spent.epsilon, 6)
+    }
+    assert.equal((await readdir(folder)).length, 1)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('a store that fails gives no bytes and charges nothing here', async () => {
+  const storage = memoryStorage()
+  const failing = { read: storage.read, write: async () => { throw new Error('disk full') } }
+  const client = await open({ storage: failing })
+  await assert.rejects(client.report('a', vector(1), { now: START }), /disk full/)
+  assert.deepEqual(client.pending, [])
+  assert.equal(client.budget.spent.epsilon, 0)
+})
+
+test('nothing private is thrown or logged', async () => {
+  const logged = []
+  const consoles = ['log', 'warn', 'error', 'info', 'debug'].map((name) => [name, console[name]])
+  consoles.forEach(([name]) => { console[name] = (...words) => logged.push(words.join(' ')) })
+  const thrown = []
+  try {
+    const storage = memoryStorage()
+    const client = await open({ storage })
+    const marked = vector(1)
+    marked[3] = 0.123456789
+    await client.report('marked-slot', marked, { now: START })
+    const key = hex((await storage.read()).subarray(12, 44))
+    for (const bad of [marked.subarray(1), Float32Array.from(marked, (value, at) => (at ? value : Number.NaN))]) {
+      await client.report('marked-slot', bad, { now: START }).catch((error) => thrown.push(`${error.message} ${error.stack}`))
+    }
+    const text = [...logged, ...thrown].join('\n')
+    assert.equal(thrown.length, 2)
+    for (const secret of ['0.1234', 'marked-slot', key, key.slice(0, 12)]) assert.ok(!text.includes(secret))
+  } finally {
+    consoles.forEach(([name, old]) => { console[name] = old })
+  }
+})

@@ -1,0 +1,284 @@
+"""Private at the source: the client that runs where the vector is made.
+
+    client = Client.open(campaign, signer=public_key, policy={"attribute": 8}, storage="device.state")
+    client.report("profile", vector)    # charged and stored first, then bytes
+    client.send()                       # retries with the same bytes
+
+The same client as in C and JavaScript, from the same Rust.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import secrets
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ._errors import Refused
+from ._scumble import DeviceClient, refusals
+
+__all__ = ["Budget", "Client", "FileStorage", "Loss", "MemoryStorage", "Refused", "Sent", "Storage", "refusals"]
+
+_TRIES = 50
+_LATER = {401, 404, 408, 425, 429}
+
+
+class Storage(Protocol):
+    """Where a state is kept. It holds the device's key: keep it as you keep the person's data."""
+
+    def read(self) -> bytes | None:
+        """What is stored, or None."""
+        ...
+
+    def write(self, next: bytes, previous: bytes | None) -> bool:
+        """Stores `next` only if `previous` is what is stored, all at once and durably; says whether it did."""
+        ...
+
+
+class MemoryStorage:
+    """Nothing is kept: for tests."""
+
+    def __init__(self) -> None:
+        self._stored: bytes | None = None
+
+    def read(self) -> bytes | None:
+        return self._stored
+
+    def write(self, next: bytes, previous: bytes | None) -> bool:
+        if self._stored != previous:
+            return False
+        self._stored = next
+        return True
+
+
+class FileStorage:
+    """A file that is replaced whole, under a lock that ends with its process."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+
+    def read(self) -> bytes | None:
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, next: bytes, previous: bytes | None) -> bool:
+        with self._lock():
+            if self.read() != previous:
+                return False
+            beside = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}")
+            try:
+                with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.write(next)
+                    file.flush()
+                    os.fsync(file.fileno())
+                beside.replace(self._path)
+            finally:
+                beside.unlink(missing_ok=True)
+            _sync(self._path.parent)
+            return True
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        import fcntl  # not on Windows: give a storage of your own there
+
+        with open(self._path.with_name(f"{self._path.name}.lock"), "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """A privacy loss."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What a content costs, what this device has spent in that unit over all campaigns, and the most that it may."""
+
+    unit: str
+    report_length: int
+    loss: Loss
+    spent: Loss
+    limit: Loss
+
+
+@dataclasses.dataclass
+class Sent:
+    """What became of the reports that waited."""
+
+    sent: int = 0
+    refused: int = 0
+    waiting: int = 0
+
+
+class Client:
+    """A device in one campaign. Make it with `Client.open`."""
+
+    def __init__(self, inner: DeviceClient, storage: Storage) -> None:
+        self._inner = inner
+        self._storage = storage
+
+    @classmethod
+    def open(
+        cls,
+        campaign: str | bytes,
+        *,
+        policy: Mapping[str, float],
+        storage: Storage | str | os.PathLike[str],
+        signer: str | bytes | None = None,
+        digest: str | bytes | None = None,
+    ) -> Client:
+        """Checks the campaign, and takes up the stored state or makes a new device.
+
+        `signer`: the public key that must have signed; `digest`: the campaign's name, which is stronger. One is needed.
+        `policy`: the most epsilon by unit over all campaigns and all life, and `delta`; what is left out is 0 (delta 1e-5).
+        """
+        unknown = set(policy) - {"attribute", "l1", "l2", "record", "delta"}
+        if unknown:
+            raise ValueError(f"unknown unit in policy: {', '.join(sorted(unknown))}")
+        limits = [float(policy.get(unit, 0)) for unit in ("attribute", "l1", "l2", "record")]
+        limits.append(float(policy.get("delta", 1e-5)))
+        kept: Storage = FileStorage(storage) if isinstance(storage, (str, os.PathLike)) else storage
+        text = campaign.decode() if isinstance(campaign, bytes) else campaign
+        return cls(DeviceClient(text, _key(signer), _key(digest), limits, kept.read()), kept)
+
+    @property
+    def statement(self) -> str:
+        """What the person should read."""
+        return self._inner.statement
+
+    @property
+    def collector(self) -> str:
+        """Where reports go."""
+        return self._inner.collector
+
+    @property
+    def digest(self) -> str:
+        """The campaign's name."""
+        return bytes(self._inner.digest).hex()
+
+    @property
+    def generation(self) -> int:
+        """How often the state has changed: keep it elsewhere to notice a restored backup."""
+        return self._inner.generation
+
+    @property
+    def budget(self) -> Budget:
+        """Loss of a content, spent, allowed."""
+        unit, length, (a, b, c, d, e, f) = self._inner.numbers
+        return Budget(unit, length, Loss(a, b), Loss(c, d), Loss(e, f))
+
+    @property
+    def pending(self) -> list[bytes]:
+        """Reports that are charged and wait to be sent."""
+        return [bytes(report) for report in self._inner.pending()]
+
+    def report(self, slot: str, vector: Any, *, now: int | None = None) -> bytes | None:
+        """Charges and stores, then gives the report; None when there is nothing to send.
+
+        `vector`: numbers, an array of float32, float64, int16 or uint8, or one row of a scipy sparse matrix.
+        """
+        values, index, dim = _numbers(vector)
+        moment = int(time.time()) if now is None else now
+        return self._change(lambda: self._inner.prepare(slot, values, index, dim, moment))
+
+    def send(self, post: Callable[[str, bytes], int] | None = None) -> Sent:
+        """Sends what waits, each report by itself, in random order. `post(url, body)` gives the HTTP status."""
+        url = f"{self.collector.rstrip('/')}/v1/campaigns/{self.digest}/reports"
+        waiting, outcome = self.pending, Sent()
+        secrets.SystemRandom().shuffle(waiting)
+        for report in waiting:
+            try:
+                status = (post or _post)(url, report)
+            except OSError:
+                status = 503  # not sent, or the answer was lost: the same bytes again later
+            if status in _LATER or status >= 500 or 300 <= status < 400:
+                outcome.waiting += 1
+                continue
+            if 200 <= status < 300:
+                outcome.sent += 1
+            else:
+                outcome.refused += 1
+            self._change(lambda report=report: self._inner.settle(report))  # type: ignore[misc]
+        return outcome
+
+    def _change(self, prepare: Callable[[], None]) -> bytes | None:
+        for _ in range(_TRIES):
+            previous = self._storage.read()
+            self._inner.reload(previous)
+            prepare()
+            stored = False
+            try:
+                stored = self._storage.write(bytes(self._inner.state()), previous)
+            finally:
+                if not stored:
+                    self._inner.abandon()
+            if stored:
+                report = self._inner.commit()
+                return None if report is None else bytes(report)
+        raise RuntimeError("the state could not be stored: another client writes all the time")
+
+
+def _post(url: str, body: bytes) -> int:
+    headers = {"content-type": "application/octet-stream"}
+    request = urllib.request.Request(url, data=body, headers=headers, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def _key(given: str | bytes | None) -> bytes | None:
+    if given is None or (isinstance(given, bytes) and len(given) == 32):
+        return given
+    text = given.decode("ascii", "replace") if isinstance(given, bytes) else given
+    digits = re.search(r"(?:^|\s)([0-9a-f]{64})$", text.strip())
+    if digits is None:
+        raise ValueError("a key or digest is 32 bytes or 64 lower-case hexadecimal digits")
+    return bytes.fromhex(digits.group(1))
+
+
+def _numbers(vector: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None, int]:
+    if hasattr(vector, "tocsr"):
+        row = vector.tocsr()
+        if row.ndim == 2 and row.shape[0] != 1:
+            raise ValueError("one row is reported at a time")
+        row.sum_duplicates()
+        return _typed(row.data), row.indices.astype(np.uint32), int(row.shape[-1])
+    if isinstance(vector, tuple):
+        index, values, dim = vector
+        return _typed(values), np.ascontiguousarray(index, dtype=np.uint32), int(dim)
+    values = _typed(vector)
+    return values, None, len(values)
+
+
+def _typed(values: Any) -> np.ndarray[Any, Any]:
+    array = np.asarray(values)
+    kinds = (np.float32, np.float64, np.int16, np.uint8)
+    array = array if array.dtype in kinds else array.astype(np.float64)
+    if array.ndim != 1:
+        raise ValueError("a vector has one dimension")
+    return np.ascontiguousarray(array)

@@ -1,0 +1,127 @@
+"""The device client: the bytes of packages/vectors.json, refusals, storage, sending."""
+
+import json
+import multiprocessing
+import pathlib
+
+import numpy as np
+import pytest
+from scumble import ScumbleError, device
+
+VECTORS = json.loads((pathlib.Path(__file__).parents[2] / "packages" / "vectors.json").read_text())
+KINDS = {"f32": np.float32, "f64": np.float64, "i16": np.int16, "u8": np.uint8}
+START = 1_800_000_000
+POLICY = dict(zip(("attribute", "l1", "l2", "record", "delta"), VECTORS["policy"]))
+CAMPAIGN = next(text for text in VECTORS["campaigns"] if '"dp-signoporp-ceil"' in text and '"dim": 40' in text)
+
+
+class Kept(device.MemoryStorage):
+    def __init__(self, stored):
+        self._stored = stored
+
+
+def test_every_vector_gives_its_report_and_its_next_state():
+    for vector in VECTORS["vectors"]:
+        storage = Kept(bytes.fromhex(vector["state"]))
+        campaign = VECTORS["campaigns"][vector["campaign"]]
+        client = device.Client.open(campaign, signer=VECTORS["signer"], policy=POLICY, storage=storage)
+        values = np.array(vector["values"], dtype=KINDS[vector["kind"]])
+        given = (vector["index"], values, vector["dim"]) if "index" in vector else values
+        assert client.report(vector["slot"], given, now=vector["now"]).hex() == vector["report"]
+        assert storage.read().hex() == vector["next"]
+
+
+def client(storage=None, policy=None):
+    storage = device.MemoryStorage() if storage is None else storage
+    policy = {"attribute": 6} if policy is None else policy
+    return device.Client.open(CAMPAIGN, signer=VECTORS["signer"], policy=policy, storage=storage)
+
+
+def vector(seed):
+    return ((np.arange(40) * 37 + seed * 11) % 64 / 64).astype(np.float32)
+
+
+def test_refusals_have_their_codes():
+    def refuses(code, call):
+        with pytest.raises(device.Refused) as caught:
+            call()
+        assert caught.value.code == code and isinstance(caught.value, ScumbleError)
+
+    names = {name: code for code, name, _ in device.refusals()}
+    refuses(names["WrongSigner"], lambda: device.Client.open(CAMPAIGN, signer=bytes(32), policy={}, storage=Kept(None)))
+    refuses(names["AbovePolicy"], lambda: client(policy={"record": 9}))
+    refuses(names["DamagedState"], lambda: client(Kept(b"x" * 100)))
+    one = client()
+    refuses(names["NotFinite"], lambda: one.report("a", np.full(40, np.nan), now=START))
+    refuses(names["WrongDimension"], lambda: one.report("a", [0.0] * 41, now=START))
+    refuses(names["ClosedPeriod"], lambda: one.report("a", vector(1), now=START - 1))
+    for seed in range(3):
+        one.report("a", vector(seed), now=START)
+    refuses(names["BudgetSpent"], lambda: one.report("a", vector(9), now=START))
+    assert one.budget.spent == device.Loss(6.0, 0.0)
+    with pytest.raises(ValueError):
+        client(policy={"row": 1})
+    with pytest.raises(ValueError):
+        device.Client.open(CAMPAIGN, signer="abc", policy={}, storage=Kept(None))
+
+
+def test_sparse_rows_are_the_same_content():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    one = client()
+    dense = np.where(np.arange(40) % 7 == 0, 0.5, 0.0)
+    report = one.report("a", dense, now=START)
+    assert one.report("a", scipy_sparse.csr_matrix(dense), now=START) == report
+    assert one.budget.spent.epsilon == 2
+
+
+def test_reports_wait_until_they_are_taken(tmp_path):
+    storage = tmp_path / "device.state"
+    report = client(storage).report("a", vector(1), now=START)
+    again = client(storage)
+    assert again.pending == [report]
+    seen = []
+
+    def post(status):
+        def send(url, body):
+            seen.append((url, body))
+            if status is None:
+                raise OSError("offline")
+            return status
+
+        return send
+
+    assert again.send(post(None)) == device.Sent(waiting=1)
+    assert again.send(post(503)) == device.Sent(waiting=1)
+    assert again.send(post(200)) == device.Sent(sent=1)
+    assert again.send(post(200)) == device.Sent()
+    assert len(set(seen)) == 1 and seen[0][0].endswith(f"/v1/campaigns/{again.digest}/reports")
+    assert again.report("a", vector(1), now=START) is None
+    assert storage.stat().st_mode & 0o077 == 0
+
+
+def spend(arguments):
+    path, seed = arguments
+    try:
+        return client(path).report("s", vector(seed), now=START) is not None
+    except device.Refused:
+        return False
+
+
+def test_processes_that_share_a_state_never_spend_more_than_there_is(tmp_path):
+    path = tmp_path / "device.state"
+    client(path).report("s", vector(0), now=START)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        outcomes = pool.map(spend, [(path, seed) for seed in range(1, 7)])
+    assert sum(outcomes) == 2
+    assert client(path).budget.spent.epsilon == 6
+
+
+def test_a_storage_that_fails_shows_nothing():
+    class Full(device.MemoryStorage):
+        def write(self, next, previous):
+            raise OSError("disk full")
+
+    one = client(Full())
+    with pytest.raises(OSError, match="disk full"):
+        one.report("a", vector(1), now=START)
+    assert one.pending == [] and one.budget.spent.epsilon == 0
