@@ -38,7 +38,7 @@ mod _scumble {
     #[pymodule_export]
     use super::plan::plan;
     #[pymodule_export]
-    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search};
+    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search, statement};
     #[pymodule_export]
     use super::releaser::Releaser;
     #[pymodule_export]
@@ -47,6 +47,11 @@ mod _scumble {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // A panic must not carry a value of the input to the terminal: the hook says where, never what.
+        std::panic::set_hook(Box::new(|info| {
+            let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+            eprintln!("scumble: internal error{}. Please report it", place.unwrap_or_default());
+        }));
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
