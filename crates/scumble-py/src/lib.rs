@@ -20,9 +20,17 @@ mod statistics;
 
 use pyo3::prelude::*;
 
+/// Runs the command line; gives its exit status. Ctrl-C ends the process, as it ends the binary.
+#[pyfunction]
+fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| scumble_cli::command(arguments))
+}
+
 /// The compiled part of scumble.
 #[pymodule]
 mod _scumble {
+    #[pymodule_export]
+    use super::command;
     #[pymodule_export]
     use super::device::{DeviceClient, refusals};
     #[pymodule_export]
