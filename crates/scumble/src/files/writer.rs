@@ -9,7 +9,7 @@ use super::error::WriteError;
 use super::npy;
 use super::parquet::{FileWriter, Sketch};
 use super::seal::{BLANK, SEAL_KEY, Sealing};
-use crate::certificate::{ContentHasher, ContentHashes};
+use crate::certificate::{ColumnLayout, ContentHasher, ContentHashes};
 use crate::columns::{Column, Kind};
 use scumble_core::release::Encoding;
 use std::ffi::OsString;
@@ -83,7 +83,7 @@ impl ReleaseWriter {
             }
             _ => return Err(WriteError::Kind(path.to_owned())),
         };
-        let hasher = ContentHasher::default();
+        let hasher = ContentHasher::new(ColumnLayout::encoded(encoding, k));
         Ok(Self { path: path.to_owned(), k, encoding, hasher, rows: 0, kinds: None, sink })
     }
 
