@@ -152,7 +152,7 @@ class Mechanism:
     @property
     def guarantee(self) -> dict[str, Any]:
         """The promise: notion, epsilon, delta, the checked epsilon of the integers that run, and a plain sentence."""
-        return json.loads(self._inner.certificate(None, 0, ""))["guarantee"]
+        return json.loads(self._inner.guarantee())
 
     @property
     def noise_std(self) -> float | None:

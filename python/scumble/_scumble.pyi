@@ -1,5 +1,6 @@
 """The compiled part of scumble."""
 
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any, final
 
@@ -39,16 +40,16 @@ class Mechanism:
     def warnings(self) -> list[str]: ...
     def output(self) -> str: ...
     def noise_variance(self) -> float | None: ...
-    def certificate(
+    def encoding(self, encoding: str | None) -> str: ...
+    def digest(self) -> tuple[str, str]: ...
+    def guarantee(self) -> str: ...
+    def certify(
         self,
-        encoding: str | None,
-        rows: int,
-        sketch: str,
-        ids: str | None = None,
-        labels: str | None = None,
+        files: Iterable[str],
+        encoding: str | None = None,
         sticky: bool = False,
         sign: bytes | None = None,
-    ) -> str: ...
+    ) -> tuple[int, str] | None: ...
     def project(self, rows: Any) -> npt.NDArray[np.float32]: ...
 
 @final

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import pathlib
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from . import _scumble
 from ._errors import DataError
@@ -67,7 +65,7 @@ def release_batches(
         if label is not None:
             arrays["label"] = _plain(batch.column(label))
         arrays["sketch"] = sketch if fixed_size else _variable(sketch)
-        yield pa.RecordBatch.from_pydict(arrays)
+        yield pa.RecordBatch.from_pydict(arrays, metadata=dict([mechanism._inner.digest()]))
 
 
 def plain_type(type: pa.DataType) -> pa.DataType:
@@ -104,7 +102,8 @@ def certify(
     """Writes ``FOLDER.certificate.json`` beside a local folder of released Parquet files, and returns the certificate.
 
     Its content hashes run over the rows of all files in the order of the files' names: the order in which
-    :func:`scumble.load` and ``scumble verify`` read the folder. `rows`: how many there must be. `sticky`: the noise came from
+    :func:`scumble.load` and ``scumble verify`` read the folder. Files of another mechanism, and files that do not say by
+    which they were made, are refused: :func:`release_batches` puts that into the schema's metadata. `rows`: how many there must be. `sticky`: the noise came from
     a sticky key, which the certificate must say. `sign`: signs it with this key.
     """
     path = pathlib.Path(folder).absolute()
@@ -124,30 +123,8 @@ def certificate_of(
     sign: Key | None,
 ) -> str:
     """The certificate of these files in this order, as JSON."""
-    hashes = {name: hashlib.sha256() for name in ("id", "label", "sketch")}
-    found, names = 0, set[str]()
-    for path in files:
-        with pq.ParquetFile(path) as file:
-            names.update(file.schema_arrow.names)
-            for batch in file.iter_batches(batch_size=1 << 14):
-                found += batch.num_rows
-                for name in hashes.keys() & names:
-                    _update(hashes[name], batch.column(name))
+    key = None if sign is None else secret(sign)
+    found, text = mechanism._inner.certify(files, encoding, sticky, key) or (0, "")
     if found == 0 or found != (rows or found):
         raise DataError(f"{found} rows were written, {rows or 'some'} expected: the input changed meanwhile")
-    content = {name: hash.hexdigest() for name, hash in hashes.items() if name in names}
-    key = None if sign is None else secret(sign)
-    ids, labels = content.get("id"), content.get("label")
-    return mechanism._inner.certificate(encoding, found, content["sketch"], ids, labels, sticky, key)
-
-
-def _update(hash: Any, column: pa.Array) -> None:
-    """Adds a column as scumble's files hash it: numbers as they lie, text with a line feed after each entry."""
-    kind = column.type
-    if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        hash.update(b"".join(column.to_pylist()))
-    elif pa.types.is_string(kind):
-        hash.update("".join(f"{text}\n" for text in column.to_pylist()).encode())
-    else:
-        numbers = column.flatten() if hasattr(column, "flatten") else column
-        hash.update(numbers.to_numpy(zero_copy_only=True).data)
+    return text

@@ -156,12 +156,12 @@ def _schema(df: DataFrame, mechanism: Mechanism, id: str, label: str | None, enc
             return T.LongType()
         return T.DoubleType() if isinstance(kind, T.FractionalType) else T.StringType()
 
-    name = json.loads(mechanism._inner.certificate(encoding, 0, ""))["encoding"]["name"]
+    name = mechanism._inner.encoding(encoding)
     numbers: dict[str, T.DataType] = {"f32": T.FloatType(), "i16": T.ShortType(), "b8": T.ByteType()}
     sketch = T.ArrayType(numbers[name]) if name in numbers else T.BinaryType()
     fields = [T.StructField("id", plain(id))]
     fields += [T.StructField("label", plain(label))] if label is not None else []
-    return T.StructType([*fields, T.StructField("sketch", sketch)])
+    return T.StructType([*fields, T.StructField("sketch", sketch, metadata=dict([mechanism._inner.digest()]))])
 
 
 def _check_plan(df: DataFrame) -> None:

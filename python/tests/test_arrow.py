@@ -101,3 +101,26 @@ def test_certify_a_folder(rng, tmp_path):
     (folder / "part-0.parquet").rename(folder / "part-2.parquet")
     with pytest.raises(scumble.CertificateError):
         scumble.load(folder)
+
+
+def test_certify_binds_the_mechanism_that_made_the_files(rng, tmp_path):
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "out"
+    folder.mkdir()
+    released = release_batches([batch(rng.random((3, 64)), [1, 2, 3])], mechanism=mechanism(), key=KEY)
+    table = pa.Table.from_batches(released)
+    pq.write_table(table, folder / "0.parquet")
+    with pytest.raises(scumble.ScumbleError, match="another mechanism"):
+        certify(folder, mechanism=mechanism(epsilon=0.1))
+    pq.write_table(table.replace_schema_metadata(None), folder / "0.parquet")
+    with pytest.raises(scumble.ScumbleError, match="which mechanism"):
+        certify(folder, mechanism=mechanism())
+    pq.write_table(table.append_column("exact", pa.array([0.1, 0.2, 0.3])), folder / "0.parquet")
+    with pytest.raises(scumble.ScumbleError, match="exact"):
+        certify(folder, mechanism=mechanism())
+    pq.write_table(table, folder / "0.parquet")
+    certify(folder, mechanism=mechanism())
+    pq.write_table(table.append_column("exact", pa.array([0.1, 0.2, 0.3])), folder / "0.parquet")
+    with pytest.raises(scumble.ScumbleError, match="exact"):
+        scumble.load(folder)

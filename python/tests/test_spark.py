@@ -107,7 +107,7 @@ def test_release_to_files(df, table, tmp_path, id, encoding, monkeypatch, reques
     back = scumble.spark.release(df, mechanism=m, out=out, label="kind", encoding=encoding, account=account, **OPTIONS)
     assert back.columns == ["id", "label", "sketch"] and back.count() == ROWS
     r = scumble.load(out)  # derives the certificate again and compares the hashes
-    assert r.mechanism == m and len(r) == ROWS and r.certificate["content"].keys() == {"sketch", "ids", "labels"}
+    assert r.mechanism == m and len(r) == ROWS and r.certificate["content"].keys() == {"sketch", "ids", "labels", "layout"}
     (entry,) = account.statement["entries"]  # one for the job
     assert (entry["state"], entry["rows"], entry["certificate"]) == ("recorded", ROWS, r.certificate["digest"])
     assert sorted(r.ids.tolist()) == sorted(table[0]["key"].to_pylist())

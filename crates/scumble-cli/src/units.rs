@@ -1,35 +1,10 @@
 //! One unit of privacy in terms of another, and what a record's epsilon is good for.
 
-use crate::print::{grouped, number};
 use scumble::privacy::Unit;
 
-/// What a promise for `unit` means when the whole row of `p` attributes changes.
-pub fn whole_record(unit: Unit, epsilon: f64, beta: f64, width: f64, p: usize) -> String {
-    let dim = p as f64;
-    let total = |factor: f64| match factor * epsilon {
-        loss if loss <= 30.0 => format!("a loss of {} (odds factor {})", number(loss), number(loss.exp())),
-        loss => format!("a loss of {}, which protects nobody", number(loss)),
-    };
-    let bound = match unit {
-        Unit::Attribute => format!(
-            "Ten attributes that move by beta each: {}. All {} attributes across the whole range: {}",
-            total(10f64.min(dim)),
-            grouped(p as u64),
-            total(dim * (width / beta).max(1.0).ceil())
-        ),
-        Unit::L1 => format!(
-            "A row that moves by ten times beta: {}. Across the whole range: {}",
-            total(10.0),
-            total((dim * width / beta).ceil())
-        ),
-        Unit::L2 => format!(
-            "A row that moves by ten times beta: {}. Across the whole range: {}",
-            total(10.0),
-            total((dim.sqrt() * width / beta).ceil())
-        ),
-        Unit::Record => return "IS the unit: any row for any other".into(),
-    };
-    format!("NOT the unit. {bound}. An epsilon for unit {unit} and one for unit record cannot be compared")
+/// Why the losses of two units are not numbers of one kind.
+pub fn not_comparable(unit: Unit) -> String {
+    format!("an epsilon for unit {unit} and one for unit record cannot be compared")
 }
 
 /// What search and training can expect of a record's epsilon (measured in docs/record-privacy.md).

@@ -13,7 +13,7 @@ impl Named for LedgerError {
         match self {
             Self::Parameter(error) => error.named(py),
             Self::OverBudget(_) => raise(py, "OverBudget", self),
-            Self::Account(_) => raise(py, "ParameterError", self),
+            Self::Account(_) | Self::Resembles { .. } => raise(py, "ParameterError", self),
             Self::Storage(_) => raise(py, "FileError", self),
         }
     }

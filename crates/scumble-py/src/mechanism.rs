@@ -5,12 +5,14 @@ use crate::input::Input;
 use crate::keys;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use scumble::certificate::{Certificate, Content};
+use scumble::certificate::{Certificate, GuaranteeStatement};
 use scumble::error::ParameterError;
+use scumble::files::{FilesHasher, MECHANISM_KEY};
 use scumble::mechanism::{self, MechanismId};
 use scumble::plan::Ask;
 use scumble::release::Encoder;
 use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 
 /// See `scumble.Mechanism`.
 #[pyclass(frozen, module = "scumble._scumble")]
@@ -58,31 +60,51 @@ impl Mechanism {
         self.inner.noise_moments().map(|moments| moments.variance)
     }
 
-    /// The certificate of `rows` rows with these hashes, as JSON. `sticky`: noise from a kept key. `sign`: a key's content.
-    #[pyo3(signature = (encoding, rows, sketch, ids=None, labels=None, sticky=false, sign=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn certificate(
+    /// The name of an encoding, or of the mechanism's own.
+    fn encoding(&self, py: Python<'_>, encoding: Option<&str>) -> PyResult<String> {
+        let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
+        Ok(Encoder::new(&self.inner, encoding).or_raise(py)?.encoding().to_string())
+    }
+
+    /// The promise as a certificate words it, as JSON.
+    fn guarantee(&self) -> String {
+        serde_json::to_string(&GuaranteeStatement::new(&self.inner)).expect("a statement has only JSON values")
+    }
+
+    /// Names the mechanism in the files of its rows.
+    fn digest(&self) -> (&'static str, String) {
+        (MECHANISM_KEY, self.inner.digest().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The certificate of released Parquet files in this order, as JSON, and their number of rows; None without rows.
+    /// `sticky`: noise from a kept key. `sign`: a key's content.
+    #[pyo3(signature = (files, encoding=None, sticky=false, sign=None))]
+    fn certify(
         &self,
         py: Python<'_>,
+        files: &Bound<'_, PyAny>,
         encoding: Option<&str>,
-        rows: u64,
-        sketch: String,
-        ids: Option<String>,
-        labels: Option<String>,
         sticky: bool,
         sign: Option<&[u8]>,
-    ) -> PyResult<String> {
+    ) -> PyResult<Option<(u64, String)>> {
         let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
         let encoder = Encoder::new(&self.inner, encoding).or_raise(py)?;
-        let content = Content { sketch, ids, labels };
-        let mut certificate = Certificate::new(&self.inner, &encoder, rows, content);
+        let mut hasher = FilesHasher::new(&self.inner);
+        for path in files.try_iter()? {
+            let path: PathBuf = path?.extract()?;
+            py.detach(|| hasher.add(&path)).or_raise(py)?;
+        }
+        let Some(hashes) = hasher.finish() else { return Ok(None) };
+        let rows = hashes.rows;
+        let mut certificate = Certificate::new(&self.inner, &encoder, rows, hashes.into());
         if sticky {
             certificate = certificate.sticky();
         }
         if let Some(key) = sign {
             certificate = certificate.signed(&keys::signing_key(py, key)?);
         }
-        Ok(certificate.to_json())
+        py.detach(|| certificate.check()).or_raise(py)?; // also that the files have the encoding's columns
+        Ok(Some((rows, certificate.to_json())))
     }
 
     /// What a release of these rows estimates: no noise, NOT private.

@@ -1,7 +1,44 @@
 //! Ids and labels: columns that are carried through to the release as they are.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
+
+/// The type of an element, as a reader sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElementType {
+    /// 64-bit integers.
+    Int64,
+    /// 64-bit floats.
+    Float64,
+    /// Strings.
+    Text,
+    /// 32-bit floats.
+    Float32,
+    /// 16-bit integers.
+    Int16,
+    /// 8-bit integers.
+    Int8,
+    /// Packed bytes.
+    Bytes,
+}
+
+impl ElementType {
+    /// Bytes of one element of a sketch.
+    ///
+    /// # Panics
+    /// For text, whose elements differ.
+    pub fn size(self) -> usize {
+        match self {
+            Self::Int64 | Self::Float64 => 8,
+            Self::Float32 => 4,
+            Self::Int16 => 2,
+            Self::Int8 | Self::Bytes => 1,
+            Self::Text => panic!("text has no size"),
+        }
+    }
+}
 
 /// Ids or labels of a block of rows. Prints its kind and length only.
 #[derive(Clone, PartialEq)]
@@ -68,6 +105,25 @@ impl Column {
             Self::Int(v) => v[i].to_string(),
             Self::Float(v) => v[i].to_string(),
             Self::Text(v) => v[i].clone(),
+        }
+    }
+
+    /// The type of an entry, as a certificate names it.
+    pub fn element(&self) -> ElementType {
+        match self {
+            Self::Int(_) => ElementType::Int64,
+            Self::Float(_) => ElementType::Float64,
+            Self::Text(_) => ElementType::Text,
+        }
+    }
+
+    /// An empty column of a type that ids and labels may have.
+    pub(crate) fn empty(element: ElementType) -> Option<Self> {
+        match element {
+            ElementType::Int64 => Some(Self::Int(Vec::new())),
+            ElementType::Float64 => Some(Self::Float(Vec::new())),
+            ElementType::Text => Some(Self::Text(Vec::new())),
+            ElementType::Float32 | ElementType::Int16 | ElementType::Int8 | ElementType::Bytes => None,
         }
     }
 

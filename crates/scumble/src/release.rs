@@ -1,7 +1,7 @@
 //! A finished release: certificate, ids, labels and encoded rows. What consumers hold, and the only thing that
 //! `estimate`, `search` and `statistics` accept. Beside it what makes one: the core's releaser and encoder.
 
-use crate::certificate::{Certificate, ContentHasher, SigningKey};
+use crate::certificate::{Certificate, ColumnLayout, ContentHasher, SigningKey};
 use crate::columns::Column;
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
@@ -36,7 +36,7 @@ impl Release {
         let rows = bytes.len() / encoder.bytes_per_row();
         assert_eq!(bytes.len(), rows * encoder.bytes_per_row(), "whole rows");
         assert!([&ids, &labels].into_iter().flatten().all(|column| column.len() == rows), "one a row");
-        let mut hasher = ContentHasher::default();
+        let mut hasher = ContentHasher::new(ColumnLayout::encoded(encoder.encoding(), encoder.k()));
         hasher.update(rows, &bytes, ids.as_ref(), labels.as_ref());
         let certificate = Certificate::of(releaser, rows as u64, hasher.finish().into());
         Self { certificate, mechanism, encoder, bytes, ids, labels }
@@ -72,11 +72,13 @@ impl Release {
     ) -> Result<Self, ParameterError> {
         let release = Self::from_parts(certificate, bytes, ids, labels)?;
         let fits = |column: &Option<Column>| column.as_ref().is_none_or(|column| column.len() == release.len());
-        let mut hasher = ContentHasher::default();
+        let layout = ColumnLayout::encoded(release.encoder.encoding(), release.k());
+        let mut hasher = ContentHasher::new(layout);
         if fits(&release.ids) && fits(&release.labels) {
             hasher.update(release.len(), &release.bytes, release.ids.as_ref(), release.labels.as_ref());
         }
-        match release.certificate.content == hasher.finish().into() {
+        let (found, stated) = (hasher.finish(), &release.certificate.content);
+        match (&found.sketch, &found.ids, &found.labels) == (&stated.sketch, &stated.ids, &stated.labels) {
             true => Ok(release),
             false => Err(ParameterError::invalid("the data are not those that the certificate was made for")),
         }

@@ -2,11 +2,12 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::Global;
-use crate::print::{self, Facts, Paint, grouped, number};
-use crate::units::whole_record;
+use crate::print::{self, Facts, Paint, grouped};
+use crate::units::not_comparable;
 use clap::{Args, ValueHint};
 use scumble::certificate::Certificate;
 use scumble::files::read_certificate;
+use scumble::privacy::{Bound, Unit};
 use std::path::PathBuf;
 
 /// Show the certificate of a release in plain words
@@ -47,19 +48,26 @@ impl Inspect {
 /// The certificate for people.
 pub fn words(certificate: &Certificate) -> String {
     let paint = Paint::stdout();
+    let claim = certificate.claim();
+    let head: String = claim.headlines().iter().map(|line| format!("{}\n", paint.strong(line))).collect();
     let mut privacy = Facts::default();
+    certificate.warnings.iter().for_each(|warning| {
+        privacy.add("warning", warning.clone());
+    });
     privacy.add("unit", certificate.unit.sentence(certificate.beta));
     privacy.add("promise", certificate.guarantee.statement.clone());
-    match (certificate.guarantee.epsilon, certificate.guarantee.delta) {
-        (Some(epsilon), delta) => {
-            let delta = delta.filter(|&delta| delta > 0.0).map(|delta| format!(", delta {delta:e}"));
-            privacy.add("loss", format!("epsilon {}{}", number(epsilon), delta.unwrap_or_default()));
-            privacy.add("odds", odds(epsilon));
-            let width = certificate.range[1] - certificate.range[0];
-            let (beta, p) = (certificate.beta, certificate.projection.p);
-            privacy.add("whole record", whole_record(certificate.unit, epsilon, beta, width, p));
+    match &claim.guarantee {
+        Some(guarantee) => {
+            let near = guarantee.group(1);
+            privacy.add("loss", near.loss_words());
+            privacy.add("neighbours", guessed(&near));
+            if certificate.unit != Unit::Record {
+                privacy.add("any value", claim.any_value.as_ref().map_or(UNBOUNDED.into(), guessed));
+                privacy.add("whole row", claim.whole_row.as_ref().map_or(UNBOUNDED.into(), guessed));
+                privacy.add("compare", not_comparable(certificate.unit));
+            }
         }
-        (None, _) => {
+        None => {
             privacy.add("loss", "none can be stated: this release is NOT differentially private");
         }
     }
@@ -86,6 +94,7 @@ pub fn words(certificate: &Certificate) -> String {
         lines.collect::<String>()
     };
     [
+        head,
         paint.strong("Privacy") + "\n",
         privacy.text(),
         paint.strong("Not protected") + "\n",
@@ -98,26 +107,14 @@ pub fn words(certificate: &Certificate) -> String {
     .concat()
 }
 
-/// What epsilon does to a suspicion, as odds and as probabilities.
-fn odds(epsilon: f64) -> String {
-    let factor = epsilon.exp();
-    let after = factor / (1.0 + factor);
-    let mut text = format!(
-        "whoever knows all but the protected unit can raise their odds about it by a factor of at most {}: a suspicion \
-         of 50% to at most {}",
-        number(factor),
-        percent(after)
-    );
-    if epsilon > 10.0 {
-        text.push_str("; a factor this large is no worst-case protection");
-    }
-    text
-}
+/// Where group privacy says nothing.
+const UNBOUNDED: &str = "no bound can be stated";
 
-fn percent(share: f64) -> String {
-    match share {
-        share if share < 0.99 => format!("{:.0}%", 100.0 * share),
-        share if share < 0.9999 => format!("{:.2}%", 100.0 * share),
-        _ => "almost certainty".into(),
-    }
+/// How often an even guess between two rows this far apart can be right.
+fn guessed(bound: &Bound) -> String {
+    format!(
+        "whoever weighs two that are equally likely to them is right {} ({})",
+        bound.guess_words(),
+        bound.loss_words()
+    )
 }

@@ -3,10 +3,10 @@
 use crate::exit::{Exit, Failure};
 use crate::options::{Global, InputOptions, MechanismOptions};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
-use crate::units::{record_expectation, whole_record};
+use crate::units::record_expectation;
 use clap::{Args, ValueHint};
 use scumble::files::{Batch, read_all};
-use scumble::mechanism::{Mechanism, Parameters};
+use scumble::mechanism::Parameters;
 use scumble::plan::{self, Choice, Forecast, PlanError, ROWS, Request, StandardErrors, TOP};
 use scumble::privacy::{Promise, Unit};
 use serde_json::{Value, json};
@@ -87,8 +87,9 @@ const INTERNAL: &str = "this output was computed from the sample's rows: it is I
                         Parameters chosen with it are outside the guarantee unless the sample is public";
 
 fn headline(request: &Request) -> String {
-    let Parameters { dim, range, epsilon, unit, .. } = request.parameters;
-    format!("{} attributes in [{}, {}], epsilon {epsilon}, unit {unit}", grouped(dim as u64), range.lo, range.hi)
+    let Parameters { dim, range, epsilon, unit, beta, .. } = request.parameters;
+    let beta = if unit == Unit::Record { String::new() } else { format!(", beta {beta}") };
+    format!("{} attributes in [{}, {}], unit {unit}{beta}, epsilon {epsilon}", grouped(dim as u64), range.lo, range.hi)
 }
 
 fn facts(request: &Request, plan: &plan::Plan) -> Facts {
@@ -135,20 +136,14 @@ fn facts(request: &Request, plan: &plan::Plan) -> Facts {
         Promise::Private(guarantee) => facts.add("promise", guarantee.sentence()),
         Promise::NotPrivate(_) => facts.add("promise", "NONE: this is not differentially private"),
     };
-    if let Some(meaning) = whole_record_meaning(&best.mechanism) {
-        facts.add("whole record", meaning);
-    }
+    let [claim, first, second] = best.mechanism.claim().headlines();
+    facts.add("claim", claim);
+    facts.add("", first);
+    facts.add("", second);
     if request.parameters.unit == Unit::Record {
         facts.add("expect", record_expectation(request.parameters.epsilon));
     }
     facts
-}
-
-/// The promise in terms of the whole row; none where nothing is promised.
-fn whole_record_meaning(mechanism: &Mechanism) -> Option<String> {
-    let guarantee = mechanism.promise().guarantee()?;
-    let p = mechanism.parameters();
-    Some(whole_record(p.unit, guarantee.epsilon, guarantee.beta, p.range.width(), p.dim))
 }
 
 fn errors(errors: &StandardErrors) -> String {
@@ -263,6 +258,7 @@ fn command(choice: &Choice) -> String {
 }
 
 fn as_json(request: &Request, plan: &plan::Plan, sampled: bool) -> Value {
+    let claim = plan.best.mechanism.claim();
     let choice = |choice: &Choice| json!({ "forecast": choice.forecast, "measured": choice.measured });
     json!({
         "internal": sampled,
@@ -270,7 +266,9 @@ fn as_json(request: &Request, plan: &plan::Plan, sampled: bool) -> Value {
         "parameters": plan.best.mechanism.parameters(),
         "guarantee": plan.best.mechanism.promise().guarantee(),
         "promise": plan.best.mechanism.promise().guarantee().map(|guarantee| guarantee.sentence()),
-        "whole_record": whole_record_meaning(&plan.best.mechanism),
+        "claim": claim.headlines(),
+        "any_value": claim.any_value,
+        "whole_row": claim.whole_row,
         "expect": (request.parameters.unit == Unit::Record).then(|| record_expectation(request.parameters.epsilon)),
         "warnings": plan.best.mechanism.warnings(),
         "best": choice(&plan.best),

@@ -85,8 +85,11 @@ fn summary(out: &Path, certificate: &Certificate) -> String {
     let projection = &certificate.projection;
     let mut facts = Facts::default();
     facts.add("rows", grouped(certificate.rows));
-    facts.add("unit", certificate.unit.sentence(certificate.beta));
+    let [unit, first, second] = certificate.claim().headlines();
+    facts.add("claim", unit);
     facts.add("promise", certificate.guarantee.statement.clone());
+    facts.add("", first);
+    facts.add("", second);
     facts.add("mechanism", format!("{}: {}", certificate.mechanism.id, certificate.mechanism.summary));
     facts.add(
         "sketch",

@@ -5,7 +5,7 @@ use crate::keys;
 use crate::options::Global;
 use crate::print::{self, Paint, grouped, number};
 use clap::{Args, ValueHint};
-use scumble::certificate::{Certificate, PublicKey, Signature};
+use scumble::certificate::{Certificate, Layout, PublicKey, Signature};
 use scumble::files::{Format, ReadErrorKind, ReleasedFile, Seal, check_seal, read_release};
 use serde::Serialize;
 use std::fs::File;
@@ -30,27 +30,50 @@ pub struct Verify {
 #[derive(Debug, Serialize)]
 struct Check {
     name: &'static str,
-    passed: bool,
+    outcome: Outcome,
     detail: String,
+}
+
+/// What a check has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    /// It holds.
+    Ok,
+    /// There was nothing to check: nobody vouches for it.
+    None,
+    /// It does not hold.
+    Failed,
+}
+
+impl Outcome {
+    fn passed(passed: bool) -> Self {
+        if passed { Self::Ok } else { Self::Failed }
+    }
 }
 
 impl Verify {
     /// Checks everything, prints every check; exit status 1 if one failed.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let key = self.key.as_deref().map(keys::public_key).transpose()?;
-        let checks = match read_release(&self.file) {
+        let (head, checks) = match read_release(&self.file) {
             Ok(file) => checks(&self.file, &file, key)?,
             // A file that cannot be opened was not checked; one that opens and does not read has failed.
             Err(error) if error.kind == ReadErrorKind::UnknownFormat || File::open(&self.file).is_err() => {
                 return Err(error.into());
             }
-            Err(error) => vec![Check { name: "file", passed: false, detail: error.to_string() }],
+            Err(error) => {
+                let check = Check { name: "file", outcome: Outcome::Failed, detail: error.to_string() };
+                (Vec::new(), vec![check])
+            }
         };
-        let failed = checks.iter().find(|check| !check.passed);
+        let failed = checks.iter().find(|check| check.outcome == Outcome::Failed);
         if global.json {
-            print::emit_json(&serde_json::json!({ "file": self.file, "passed": failed.is_none(), "checks": checks }))?;
+            let passed = failed.is_none();
+            let all = serde_json::json!({ "file": self.file, "passed": passed, "claim": head, "checks": checks });
+            print::emit_json(&all)?;
         } else {
-            print::emit(&text(&checks))?;
+            print::emit(&text(&head, &checks))?;
         }
         match failed {
             None => Ok(Exit::Done),
@@ -64,22 +87,32 @@ impl Verify {
     }
 }
 
-fn text(checks: &[Check]) -> String {
+/// The claim, what it leaves unprotected, then the checks.
+fn text(head: &[String], checks: &[Check]) -> String {
     let paint = Paint::stdout();
-    let mut text = String::new();
-    for Check { name, passed, detail } in checks {
-        let mark = if *passed { paint.good("ok    ") } else { paint.bad("FAILED") };
+    let mut text: String = head.iter().map(|line| format!("{line}\n")).collect();
+    for Check { name, outcome, detail } in checks {
+        let mark = match outcome {
+            Outcome::Ok => paint.good("ok    "),
+            Outcome::None => paint.faint("--    "),
+            Outcome::Failed => paint.bad("FAILED"),
+        };
         text.push_str(&format!("{mark} {name:<12} {detail}\n"));
     }
     text
 }
 
-/// Every check, in the order in which each rests on those before it.
-fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<Vec<Check>, Failure> {
+/// What the release claims, and every check in the order in which each rests on those before it.
+fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<(Vec<String>, Vec<Check>), Failure> {
     let (certificate, mechanism) = match Certificate::parse(&file.certificate) {
         Ok(parsed) => parsed,
-        Err(error) => return Ok(vec![Check { name: "certificate", passed: false, detail: error.to_string() }]),
+        Err(error) => {
+            let check = Check { name: "certificate", outcome: Outcome::Failed, detail: error.to_string() };
+            return Ok((Vec::new(), vec![check]));
+        }
     };
+    let head = certificate.claim().headlines().into_iter();
+    let head = head.chain(certificate.warnings.iter().map(|warning| format!("Warning: {warning}"))).collect();
     let guarantee = &certificate.guarantee;
     let noise = match (guarantee.epsilon, guarantee.checked_epsilon) {
         (Some(epsilon), Some(checked)) => format!(
@@ -95,7 +128,7 @@ fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<Ve
     let rows = file.rows == certificate.rows && file.bytes_per_row == width;
     let hash = |name, stated: Option<&String>, found: Option<&String>| Check {
         name,
-        passed: stated == found,
+        outcome: if stated.or(found).is_none() { Outcome::None } else { Outcome::passed(stated == found) },
         detail: match (stated, found) {
             (None, None) => "none".into(),
             (Some(stated), Some(found)) if stated == found => format!("sha256 {found}"),
@@ -108,13 +141,13 @@ fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<Ve
     let mut checks = vec![
         Check {
             name: "certificate",
-            passed: true,
+            outcome: Outcome::Ok,
             detail: "canonical text, digest, and every number follows from its parameters".into(),
         },
-        Check { name: "noise", passed: true, detail: noise },
+        Check { name: "noise", outcome: Outcome::Ok, detail: noise },
         Check {
             name: "rows",
-            passed: rows,
+            outcome: Outcome::passed(rows),
             detail: match rows {
                 true => format!("{} of {} bytes", grouped(file.rows), width),
                 false => format!(
@@ -125,6 +158,7 @@ fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<Ve
                 ),
             },
         },
+        layout(&content.layout, &file.hashes.layout),
         hash("sketches", Some(&content.sketch), Some(&file.hashes.sketch)),
         hash("ids", content.ids.as_ref(), file.hashes.ids.as_ref()),
         hash("labels", content.labels.as_ref(), file.hashes.labels.as_ref()),
@@ -133,21 +167,32 @@ fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<Ve
     if Format::detect(path) == Some(Format::Parquet) && !path.is_dir() {
         checks.push(frame(check_seal(path)?));
     }
-    Ok(checks)
+    Ok((head, checks))
+}
+
+/// What a reader would load: every column with its type, and the number of files.
+fn layout(stated: &Layout, found: &Layout) -> Check {
+    let passed = stated == found;
+    let detail =
+        if passed { found.words() } else { format!("{}; the certificate says {}", found.words(), stated.words()) };
+    Check { name: "columns", outcome: Outcome::passed(passed), detail }
 }
 
 /// Reading the certificate has already checked a signature against the key that it names; here it is asked whose.
 fn signature(signature: Option<&Signature>, key: Option<PublicKey>) -> Check {
-    let (passed, detail) = match (signature, key) {
-        (None, None) => (true, "none: anyone could have written this certificate".into()),
-        (None, Some(_)) => (false, "missing; the release must be signed with the given key".into()),
-        (Some(signature), None) => (true, format!("by {}, whoever that is: give --key to check", signature.public_key)),
-        (Some(signature), Some(key)) if signature.public_key == key.to_hex() => {
-            (true, format!("by the given key, {}", signature.public_key))
+    use Outcome::{Failed, None as Nobody, Ok as Holds};
+    let (outcome, detail) = match (signature, key) {
+        (None, None) => (Nobody, "none: anyone could have written this certificate".into()),
+        (None, Some(_)) => (Failed, "missing; the release must be signed with the given key".into()),
+        (Some(signature), None) => {
+            (Nobody, format!("by {}, whoever that is: give --key to check", signature.public_key))
         }
-        (Some(signature), Some(key)) => (false, format!("by {}, not by {}", signature.public_key, key.to_hex())),
+        (Some(signature), Some(key)) if signature.public_key == key.to_hex() => {
+            (Holds, format!("by the given key, {}", signature.public_key))
+        }
+        (Some(signature), Some(key)) => (Failed, format!("by {}, not by {}", signature.public_key, key.to_hex())),
     };
-    Check { name: "signature", passed, detail }
+    Check { name: "signature", outcome, detail }
 }
 
 /// The bytes of a Parquet file that carry no content.
@@ -157,5 +202,5 @@ fn frame(seal: Seal) -> Check {
         Seal::Broken => "a byte was changed, or another program wrote the file again",
         Seal::Missing => "no digest of the whole file: another program wrote it again",
     };
-    Check { name: "file", passed: seal == Seal::Intact, detail: detail.into() }
+    Check { name: "file", outcome: Outcome::passed(seal == Seal::Intact), detail: detail.into() }
 }

@@ -201,3 +201,28 @@ fn kills_never_overspend_damage_or_lose_an_entry() {
     );
     assert!(outputs.len() > 2 && attempts > kills);
 }
+
+/// A budget cannot be had twice by spelling a name otherwise: what is the same is charged to the same account, what looks
+/// the same is refused with the name it resembles.
+#[test]
+fn look_alike_names_share_a_budget_or_are_refused() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 4, 8);
+    let charge = |name: &str, out: &str, budget: &str| {
+        let words = format!(
+            "release x.npy --out {out} --mechanism raw-laplace --epsilon 2 --range 0,1 --ledger l.db {budget} --dataset"
+        );
+        folder.command(&words).arg(name).output().unwrap()
+    };
+    assert_eq!(charge("Mail 2024", "a.npy", "--budget 5").status.code(), Some(0));
+    assert_eq!(charge(" mail\u{200b}  ２０２４", "b.npy", "").status.code(), Some(0));
+    let spent = charge("MAIL 2024", "c.npy", "");
+    assert_eq!(spent.status.code(), Some(1), "{}", stderr(&spent));
+    assert!(stderr(&spent).contains("4 of it spent in 2 releases"), "{}", stderr(&spent));
+    for name in ["mail_2024", "mаil 2024", "mai1-2024"] {
+        let refused = charge(name, "d.npy", "--budget 5");
+        assert_eq!(refused.status.code(), Some(1), "{name}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains("resembles 'mail 2024'"), "{name}: {}", stderr(&refused));
+    }
+    assert_eq!(charge("mail 2025", "e.npy", "--budget 5").status.code(), Some(0));
+}

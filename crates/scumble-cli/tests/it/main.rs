@@ -1,5 +1,6 @@
 //! The command line from outside: every test runs the binary.
 
+mod altered;
 mod audit;
 mod campaign;
 mod figures;
@@ -8,6 +9,7 @@ mod malformed;
 mod markers;
 mod mechanisms;
 mod memory;
+mod misleading;
 mod signatures;
 mod simd;
 mod snapshots;

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 
-fn check(name: &str, text: &str) {
+pub fn check(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../snapshots");
     settings.set_prepend_module_to_snapshot(false);

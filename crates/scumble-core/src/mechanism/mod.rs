@@ -25,15 +25,29 @@ pub use prior::{Posterior, Prior};
 pub use record::{Cap, Gain, two_sided_quantile};
 
 use crate::error::{DataError, DataErrorKind, ParameterError};
+use crate::exact;
 use crate::facts::Fact;
 use crate::noise::SecretRng;
 use crate::parallel;
-use crate::privacy::{Promise, Unit};
+use crate::privacy::{Claim, Promise, Unit};
 use crate::projection::{BlockProjector, Projection};
-use crate::vectors::{Grid, PrivateRow, QuantisedRow, Rows};
+use crate::vectors::{Grid, PrivateRow, QuantisedRow, Range, Rows};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::ToPrimitive;
 use parameters::Setup;
 use recipe::Recipe;
 use recipe::sensitivity::check_overflow;
+
+/// `hi - lo` to the last bit.
+fn exact_width(range: Range) -> BigRational {
+    exact::rational(range.hi) - exact::rational(range.lo)
+}
+
+/// `ceil(length / beta)`, at least 1.
+fn ratio_up(length: &BigRational, beta: f64) -> u64 {
+    (length / exact::rational(beta)).ceil().to_integer().to_u64().unwrap_or(u64::MAX).max(1)
+}
 
 /// A mechanism with every public number fixed and checked. Holds no private data.
 #[derive(Debug, Clone)]
@@ -63,7 +77,7 @@ impl Mechanism {
         check_overflow(&projection, &grid)?;
         let norm_steps = match parameters.mechanism {
             MechanismId::DpSignrpRr if parameters.delta.is_some() => {
-                parameters.norm_bound.map(|m| ((m / grid.step()).floor() as u128).pow(2))
+                parameters.norm_bound.map(|m| grid.whole_steps(m).map(|m| u128::from(m).pow(2))).transpose()?
             }
             _ => None,
         };
@@ -276,22 +290,51 @@ impl Mechanism {
 
     /// Sentences that the operator should read before releasing.
     pub fn warnings(&self) -> Vec<String> {
-        let Parameters { beta, range, unit, .. } = self.parameters;
-        let mut warnings = Vec::new();
-        if unit == Unit::Attribute && beta < range.width() {
-            warnings.push(format!(
-                "beta = {beta} is less than the range's width {}: replacing an attribute by an arbitrary value is not \
-                 covered, only moving it by at most beta",
-                range.width()
-            ));
-        }
-        if unit == Unit::Attribute && beta > range.width() {
-            warnings.push(format!("beta = {beta} is capped at the range's width {}", range.width()));
-        }
-        if let Promise::NotPrivate(_) = self.promise {
-            warnings.push(format!("NOT differentially private: {}", crate::privacy::Individual::SENTENCE));
-        }
-        warnings
+        self.claim().warnings(self.parameters.beta)
+    }
+
+    /// The promise with everything that decides what it means to a reader.
+    pub fn claim(&self) -> Claim {
+        let Parameters { range, dim, .. } = self.parameters;
+        let guarantee = self.promise.guarantee().cloned();
+        let bound = |moves: Option<u64>| guarantee.as_ref().zip(moves).map(|(guarantee, moves)| guarantee.group(moves));
+        let (any_value, whole_row) = (bound(self.moves_to_any_value()), bound(self.moves_to_any_row()));
+        Claim { guarantee, range, dim, any_value, whole_row }
+    }
+
+    /// Neighbours between one value and any other of the range; none where a row in between may not be admitted.
+    fn moves_to_any_value(&self) -> Option<u64> {
+        let setup = Setup::new(&self.parameters).ok()?;
+        let (lo, hi) = self.grid.bounds();
+        let width = u64::from(hi.abs_diff(lo)).max(1);
+        let moves = match (self.parameters.unit, &self.perturbation) {
+            (Unit::Record, _) => 1,
+            (Unit::L2, _) => ratio_up(&exact_width(self.parameters.range), setup.beta),
+            // Any two zones are neighbours, whatever lies between them.
+            (_, Perturbation::Symbols { classes: Classes::Zones { .. }, .. }) => 1,
+            // Every level flips alike. (With a promised norm beta bounds how many signs change.)
+            (_, Perturbation::Flips { table, .. }) if table.thresholds().len() <= 2 && self.norm_steps.is_none() => 1,
+            // No touched coordinate moves by more than 2c.
+            (Unit::Attribute, Perturbation::Noise { clip: Some(c), .. }) => {
+                let most = c.unsigned_abs().saturating_mul(2);
+                width.min(most).div_ceil(setup.steps_l1(&self.grid).ok()?.min(most))
+            }
+            (Unit::Attribute | Unit::L1, _) => width.div_ceil(setup.steps_l1(&self.grid).ok()?),
+        };
+        Some(moves).filter(|&moves| moves == 1 || self.norm_steps.is_none())
+    }
+
+    /// Neighbours between one row and any other.
+    fn moves_to_any_row(&self) -> Option<u64> {
+        let (dim, unit) = (self.parameters.dim as u64, self.parameters.unit);
+        let width = exact_width(self.parameters.range);
+        let moves = match unit {
+            Unit::Record => 1,
+            Unit::Attribute => self.moves_to_any_value()?.saturating_mul(dim),
+            Unit::L1 => ratio_up(&(width * BigInt::from(dim)), self.parameters.beta),
+            Unit::L2 => ratio_up(&(width * BigInt::from(dim.isqrt() + 1)), self.parameters.beta),
+        };
+        Some(moves).filter(|&moves| moves == 1 || self.norm_steps.is_none())
     }
 
     /// What the guarantee assumes, in plain sentences.
@@ -318,22 +361,18 @@ impl Mechanism {
     /// What the guarantee does not cover, in plain sentences.
     pub fn not_protected(&self) -> Vec<String> {
         let Parameters { unit, range, .. } = self.parameters;
-        let mut list = vec![
-            "the number of rows, their order, their ids and labels are released as they are".into(),
-            "facts about a population that hold whether or not a row is in the data".into(),
-        ];
-        match unit {
-            Unit::Attribute => list.push(format!(
-                "a whole record: a change of several attributes costs the sum of their changes divided by beta, times \
-                 epsilon, up to {} attributes of width {}",
+        let mut list = vec![match unit {
+            Unit::Attribute => format!(
+                "a whole record: a change of several attributes costs the sum of their changes divided by beta, each \
+                 rounded up, times epsilon, up to {} attributes of width {}",
                 self.parameters.dim,
                 range.width()
-            )),
-            Unit::L1 | Unit::L2 => {
-                list.push("changes of a row that are larger than beta in the stated distance".into())
-            }
-            Unit::Record => list.push("a person with several rows pays epsilon for each of them".into()),
-        }
+            ),
+            Unit::L1 | Unit::L2 => "changes of a row that are larger than beta in the stated distance".into(),
+            Unit::Record => "a person with several rows pays epsilon for each of them".into(),
+        }];
+        list.push("the number of rows, their order, their ids and labels are released as they are".into());
+        list.push("facts about a population that hold whether or not a row is in the data".into());
         if self.parameters.bins.is_some() && unit != Unit::Record {
             list.push(
                 "a change of many attributes that share a bin: it adds up in that bin, where random signs would blur it"

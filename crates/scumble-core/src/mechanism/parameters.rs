@@ -319,14 +319,17 @@ impl<'a> Setup<'a> {
 
     /// The most that the quantised row may move in l1, in grid steps.
     ///
-    /// attribute: `B = ceil(beta/g)`, capped at the range in integers, because `hi - lo` as a float may be rounded down.
-    /// l1: each of p attributes may in addition cross one rounding threshold.
+    /// attribute: `B = ceil(beta/g)`; a beta of the range's width or more is any value, and `hi - lo` is counted in
+    /// integers, because as a float it may be rounded down. l1: each of p attributes may in addition cross one rounding
+    /// threshold.
     pub fn steps_l1(&self, grid: &Grid) -> Result<u64, ParameterError> {
         let (lo, hi) = grid.bounds();
+        let whole = u64::from(hi.abs_diff(lo)).max(1);
         match self.parameters.unit {
-            Unit::Attribute => Ok(grid.steps(self.parameters.beta).min(hi.abs_diff(lo).into()).max(1)),
-            Unit::L1 => grid.steps(self.beta).checked_add(self.parameters.dim as u64).ok_or_else(too_large),
-            Unit::L2 | Unit::Record => Ok(grid.steps(self.beta)),
+            Unit::Attribute if self.parameters.beta >= self.parameters.range.width() => Ok(whole),
+            Unit::Attribute => Ok(grid.steps(self.beta)?.clamp(1, whole)),
+            Unit::L1 => grid.steps(self.beta)?.checked_add(self.parameters.dim as u64).ok_or_else(too_large),
+            Unit::L2 | Unit::Record => grid.steps(self.beta),
         }
     }
 

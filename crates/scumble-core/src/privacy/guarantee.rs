@@ -98,7 +98,7 @@ impl Guarantee {
         unit: Unit,
         beta: f64,
     ) -> Result<Self, ParameterError> {
-        if *shown > crate::exact::rational(delta) {
+        if !(delta > 0.0 && delta < 1.0) || *shown > crate::exact::rational(delta) {
             return Err(ParameterError::not_private(
                 format!("delta <= {delta:e} cannot be shown for the integers that would run"),
                 "a larger delta",
@@ -111,14 +111,13 @@ impl Guarantee {
     /// The promise in one plain sentence.
     pub fn sentence(&self) -> String {
         let neighbours = self.unit.sentence(self.beta);
-        let odds = self.epsilon.exp();
         let plus = match self.notion {
             Notion::Pure => String::new(),
-            Notion::Approximate => format!(", but for a failure probability of {:e}", self.delta),
+            Notion::Approximate => format!(" plus {:e}", self.delta),
         };
         format!(
-            "For {neighbours}, nothing that is released is more than e^{} = {odds:.4} times as likely from one as from \
-             the other{plus}.",
+            "For {neighbours}, no outcome of the release is more likely from one than e^{} times its probability from the \
+             other{plus}.",
             self.epsilon
         )
     }
@@ -171,6 +170,22 @@ mod tests {
             assert!(check_delta(bad).is_err(), "{bad:?}");
         }
         assert_eq!(check_delta(Some(1e-6)), Ok(1e-6));
+    }
+
+    /// No promise without its proof: a loss above epsilon is refused, not cut to it.
+    #[test]
+    fn a_promise_above_its_proof_is_refused() {
+        let epsilon = Epsilon::new(1.0).unwrap();
+        let worst = |num: u32, power| WorstRatio { num: num.into(), den: 1000u32.into(), power };
+        let pure = |worst: &WorstRatio| Guarantee::pure(&epsilon, worst, Unit::Attribute, 1.0);
+        assert!(pure(&worst(2718, 1)).unwrap().checked_epsilon <= 1.0);
+        assert!(pure(&worst(2719, 1)).is_err()); // e = 2.71828...
+        assert!(pure(&worst(1648, 2)).is_ok() && pure(&worst(1649, 2)).is_err()); // repetitions multiply
+        let shown = |n: i64| BigRational::new(n.into(), 1_000_000.into());
+        let approximate = |shown, delta| Guarantee::approximate(&epsilon, delta, &shown, Unit::Attribute, 1.0);
+        assert!(approximate(shown(1), 2e-6).is_ok());
+        assert!(approximate(shown(3), 2e-6).is_err());
+        assert!(approximate(shown(0), 0.0).is_err() && approximate(shown(0), 1.0).is_err());
     }
 
     #[test]

@@ -19,6 +19,16 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Who is protected from which change, in one plain phrase.
+    pub fn phrase(self, beta: f64) -> String {
+        match self {
+            Self::Attribute => format!("one attribute of one row, moving by at most beta = {beta}"),
+            Self::L1 => format!("one row, its moves adding up to at most beta = {beta}"),
+            Self::L2 => format!("one row, moving by a Euclidean distance of at most beta = {beta}"),
+            Self::Record => "one whole row, replaced by any other (beta is any distance)".into(),
+        }
+    }
+
     /// The neighbours in one plain phrase.
     pub fn sentence(self, beta: f64) -> String {
         match self {

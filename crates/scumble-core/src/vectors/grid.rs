@@ -105,9 +105,16 @@ impl Grid {
         (self.lo, self.hi)
     }
 
-    /// `B = ceil(length/g)`: how many steps a value can move when it moves by `length`.
-    pub fn steps(&self, length: f64) -> u64 {
-        (length * self.per_unit).ceil() as u64
+    /// `B = ceil(length/g)`: how many steps a value can move when it moves by `length`. Scaling by a power of two is exact,
+    /// but for a length so small that it vanishes, which is still a step.
+    pub fn steps(&self, length: f64) -> Result<u64, ParameterError> {
+        let least = f64::from(u8::from(length > 0.0));
+        in_steps(length, (length * self.per_unit).ceil().max(least))
+    }
+
+    /// `floor(length/g)`.
+    pub fn whole_steps(&self, length: f64) -> Result<u64, ParameterError> {
+        in_steps(length, (length * self.per_unit).floor())
     }
 
     /// Puts a float on the grid.
@@ -129,6 +136,14 @@ impl Grid {
         let scaled = (value.clamp(lo, hi) as f64).clamp(self.range.lo, self.range.hi) * self.per_unit;
         nearest(scaled) as i32
     }
+}
+
+/// A number of steps as an integer, with head room for sums and products of a few; never saturated or wrapped.
+fn in_steps(length: f64, steps: f64) -> Result<u64, ParameterError> {
+    if !(0.0..1e18).contains(&steps) {
+        return Err(ParameterError::invalid(format!("{length} is more grid steps than can be counted")));
+    }
+    Ok(steps as u64)
 }
 
 /// `floor(x + 1/2)` without the rounding error of the addition.
@@ -180,6 +195,15 @@ mod tests {
     }
 
     #[test]
+    fn steps_are_never_lost_nor_saturated() {
+        let grid = Grid::new(Range::new(0.0, 1.0).unwrap(), 900).unwrap();
+        assert_eq!(grid.steps(1e-300), Ok(1)); // the product is below the least double
+        assert_eq!((grid.steps(0.0), grid.whole_steps(1e-300)), (Ok(0), Ok(0)));
+        let fine = Grid::new(Range::new(0.0, 1e-9).unwrap(), -50).unwrap();
+        assert!(fine.steps(1e30).is_err() && fine.steps(f64::INFINITY).is_err() && fine.whole_steps(1e300).is_err());
+    }
+
+    #[test]
     fn integers_need_no_rounding() {
         let grid = Grid::new(Range::new(0.0, 255.0).unwrap(), 0).unwrap();
         assert!((0..=255).all(|v| i64::from(grid.quantise_integer(v)) == v));
@@ -192,7 +216,7 @@ mod tests {
         let range = Range::new(-10.0, 10.0).unwrap();
         for (length, steps) in [(1.0, 64), (0.1, 64), (3.0, 256), (0.7, 1000), (255.0, 256)] {
             let grid = Grid::with_steps(range, length, steps).unwrap();
-            assert!(grid.steps(length) >= steps);
+            assert!(grid.steps(length).unwrap() >= steps);
             assert!(length / (2.0 * grid.step()) < steps as f64, "{length} {steps}");
         }
     }
@@ -202,7 +226,7 @@ mod tests {
         fn neighbours_never_move_by_more_than_b(u in -3.0..3.0f64, d in -1.0..1.0f64, e in -12..0i32) {
             let grid = Grid::new(Range::new(-2.0, 2.0).unwrap(), e).unwrap();
             let moved = (grid.quantise(u).unwrap() - grid.quantise(u + d).unwrap()).unsigned_abs();
-            prop_assert!(u64::from(moved) <= grid.steps(((u + d) - u).abs().max(d.abs())));
+            prop_assert!(u64::from(moved) <= grid.steps(((u + d) - u).abs().max(d.abs())).unwrap());
         }
     }
 }

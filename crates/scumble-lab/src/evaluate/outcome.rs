@@ -106,7 +106,7 @@ impl Outcomes {
             let text = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},true",
                 text(&o.task),
                 text(&o.design),
                 o.mechanism,
@@ -142,13 +142,15 @@ impl Outcomes {
             count(|o| o.repetition),
             text(|o| o.metric.clone()),
             real(|o| o.value),
+            text(|_| "true".to_owned()),
         ];
         let columns: Vec<_> = COLUMNS.into_iter().zip(&columns).collect();
         write_table(out, &columns, &[])?.flush()
     }
 }
 
-const COLUMNS: [&str; 12] = [
+/// The last column marks every row, and by its name every file: what was measured on private rows is as private as they.
+const COLUMNS: [&str; 13] = [
     "task",
     "design",
     "mechanism",
@@ -161,6 +163,7 @@ const COLUMNS: [&str; 12] = [
     "repetition",
     "metric",
     "value",
+    "not_private",
 ];
 
 #[cfg(test)]
@@ -207,5 +210,15 @@ mod tests {
         );
         all.write_parquet(&mut parquet).unwrap();
         assert_eq!(&parquet[..4], b"PAR1");
+        // Every file says that it is not private, in each row and even without rows.
+        assert!(
+            csv.lines().next().unwrap().ends_with(",not_private") && csv.lines().skip(1).all(|l| l.ends_with(",true"))
+        );
+        let mut empty = [Vec::new(), Vec::new()];
+        Outcomes::default().write_csv(&mut empty[0]).unwrap();
+        Outcomes::default().write_parquet(&mut empty[1]).unwrap();
+        for file in [&empty[0], &empty[1], &parquet] {
+            assert!(file.windows(11).any(|window| window == b"not_private"));
+        }
     }
 }

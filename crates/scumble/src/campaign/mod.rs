@@ -59,7 +59,7 @@ impl Campaign {
         terms.check()?;
         Ok(Self {
             schema: SCHEMA.into(),
-            guarantee: GuaranteeStatement::new(mechanism.promise()),
+            guarantee: GuaranteeStatement::new(mechanism),
             notice: words::notice(mechanism, encoder, &terms),
             terms,
             projection_version: Projection::VERSION,

@@ -4,18 +4,19 @@
 //! those is a function of [`Parameters`], so [`Certificate::check`] derives it all again and compares: a certificate
 //! that promises more than its numbers carry does not parse.
 
-use super::{ContentHashes, Signature, SigningKey};
+use super::{ColumnLayout, ContentHashes, Layout, Signature, SigningKey};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, Parameters};
-use scumble_core::privacy::{Guarantee, Individual, Notion, Promise, Unit};
+use scumble_core::privacy::{Bound, Claim, Guarantee, Individual, Notion, Promise, Unit};
 use scumble_core::projection::{Partition, Projection};
 use scumble_core::release::{Encoder, EncodingStatement, Releaser};
+use scumble_core::vectors::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// Name and version of the schema. A change of meaning gets a new number.
-pub const SCHEMA: &str = "scumble-certificate/1";
+pub const SCHEMA: &str = "scumble-certificate/2";
 
 /// See the module's documentation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +58,9 @@ pub struct Certificate {
     pub content: Content,
     /// Everything that fixes the mechanism.
     pub parameters: Parameters,
+    /// What a reader must know first: a beta, epsilon or delta that protects less than it seems to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What the guarantee rests on.
     pub assumptions: Vec<String>,
     /// What it does not cover.
@@ -76,6 +80,22 @@ pub struct Software {
     pub name: String,
     /// Its version.
     pub version: String,
+}
+
+impl Software {
+    /// The name is fixed, and the version is digits and dots with a short suffix: neither can hold a sentence.
+    fn is_plain(&self) -> bool {
+        let (numbers, suffix) = self.version.split_once('-').unwrap_or((&self.version, "x"));
+        let short = |part: &str, allowed: fn(&u8) -> bool| {
+            (1..=16).contains(&part.len()) && part.bytes().all(|byte| allowed(&byte))
+        };
+        let number = |part: &str| part.len() <= 5 && short(part, u8::is_ascii_digit);
+        self.name == "scumble"
+            && numbers.split('.').count() == 3
+            && numbers.split('.').all(number)
+            && suffix.split('.').count() <= 2
+            && suffix.split('.').all(|part| short(part, u8::is_ascii_alphanumeric))
+    }
 }
 
 /// Which mechanism ran.
@@ -105,6 +125,12 @@ pub struct GuaranteeStatement {
     /// The loss of the integers that ran, at most `epsilon`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_epsilon: Option<f64>,
+    /// What is left of it for one value replaced by any other of the range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub any_value: Option<Bound>,
+    /// What is left of it for a whole row replaced by any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_row: Option<Bound>,
     /// The promise in plain words.
     pub statement: String,
 }
@@ -130,8 +156,8 @@ pub struct ProjectionStatement {
     pub bins: Option<String>,
 }
 
-/// SHA-256 of each released column.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+/// SHA-256 of each released column, and what a reader would load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
     /// Over the encoded rows, in order.
@@ -142,17 +168,21 @@ pub struct Content {
     /// Over the labels, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
+    /// Every column with its type: what is not named here is no part of the release.
+    pub layout: Layout,
 }
 
 impl From<ContentHashes> for Content {
-    fn from(ContentHashes { sketch, ids, labels, .. }: ContentHashes) -> Self {
-        Self { sketch, ids, labels }
+    fn from(ContentHashes { sketch, ids, labels, layout, .. }: ContentHashes) -> Self {
+        Self { sketch, ids, labels, layout }
     }
 }
 
 impl GuaranteeStatement {
-    pub(crate) fn new(promise: &Promise) -> Self {
-        match promise {
+    /// What a mechanism promises.
+    pub fn new(mechanism: &Mechanism) -> Self {
+        let Claim { any_value, whole_row, .. } = mechanism.claim();
+        match mechanism.promise() {
             Promise::Private(guarantee) => Self {
                 notion: match guarantee.notion {
                     Notion::Pure => "pure",
@@ -162,6 +192,8 @@ impl GuaranteeStatement {
                 epsilon: Some(guarantee.epsilon),
                 delta: Some(guarantee.delta),
                 checked_epsilon: Some(guarantee.checked_epsilon),
+                any_value,
+                whole_row,
                 statement: guarantee.sentence(),
             },
             Promise::NotPrivate(_) => Self {
@@ -169,6 +201,8 @@ impl GuaranteeStatement {
                 epsilon: None,
                 delta: None,
                 checked_epsilon: None,
+                any_value: None,
+                whole_row: None,
                 statement: Individual::SENTENCE.into(),
             },
         }
@@ -191,7 +225,7 @@ impl Certificate {
             unit: parameters.unit,
             beta,
             range: [parameters.range.lo, parameters.range.hi],
-            guarantee: GuaranteeStatement::new(mechanism.promise()),
+            guarantee: GuaranteeStatement::new(mechanism),
             projection: ProjectionStatement {
                 kind: mechanism.projection().kind().to_string(),
                 version: Projection::VERSION,
@@ -210,6 +244,7 @@ impl Certificate {
             rows,
             content,
             parameters: parameters.clone(),
+            warnings: warnings(mechanism, rows),
             assumptions: mechanism.assumptions(),
             not_protected: mechanism.not_protected(),
             digest: String::new(),
@@ -223,6 +258,24 @@ impl Certificate {
     pub fn of(releaser: &Releaser, rows: u64, content: Content) -> Self {
         let certificate = Self::new(releaser.mechanism(), releaser.encoder(), rows, content);
         if releaser.keyed_noise().is_some() { certificate.sticky() } else { certificate }
+    }
+
+    /// The promise with everything that decides what it means to a reader.
+    pub fn claim(&self) -> Claim {
+        let GuaranteeStatement { ref notion, epsilon, delta, checked_epsilon, any_value, whole_row, .. } =
+            self.guarantee;
+        let notion = if notion == "pure" { Notion::Pure } else { Notion::Approximate };
+        let (unit, beta, [lo, hi]) = (self.unit, self.beta, self.range);
+        let numbers = epsilon.zip(delta).zip(checked_epsilon);
+        let guarantee = numbers.map(|((epsilon, delta), checked_epsilon)| Guarantee {
+            notion,
+            epsilon,
+            delta,
+            checked_epsilon,
+            unit,
+            beta,
+        });
+        Claim { guarantee, range: Range { lo, hi }, dim: self.projection.p, any_value, whole_row }
     }
 
     /// The same for noise that a secret key gives: what is then assumed, and what is not protected.
@@ -296,6 +349,10 @@ impl Certificate {
         }
         let mechanism = Mechanism::new(self.parameters.clone())?;
         let encoder = Encoder::new(&mechanism, Some(self.encoding.name.parse()?))?;
+        let sketch = ColumnLayout::encoded(encoder.encoding(), encoder.k());
+        if !self.content.layout.fits(&sketch, self.content.ids.is_some(), self.content.labels.is_some()) {
+            return Err(altered("the columns of its layout are not those of its encoding and hashes"));
+        }
         let mut derived = Self::new(&mechanism, &encoder, self.rows, self.content.clone());
         if self.sticky {
             derived = derived.sticky();
@@ -303,7 +360,15 @@ impl Certificate {
         if let Some(campaign) = &self.campaign {
             derived = derived.collected(campaign);
         }
-        derived.software = self.software.clone(); // who wrote it is a statement, not a number
+        let Content { sketch, ids, labels, .. } = &self.content;
+        let hashes = [Some(sketch), ids.as_ref(), labels.as_ref(), self.campaign.as_ref()];
+        if !hashes.into_iter().flatten().all(|hash| is_hash(hash)) {
+            return Err(altered("a hash of 'content' or 'campaign' is not one"));
+        }
+        if !self.software.is_plain() {
+            return Err(altered("'software' is not a name and a version of this program"));
+        }
+        derived.software = self.software.clone(); // which version wrote it is a statement, not a number
         derived.signature = self.signature.clone();
         derived.digest = self.digest.clone();
         if derived != *self {
@@ -349,6 +414,25 @@ impl Certificate {
              the same --seed, --projection, --bins and -k"
         )))
     }
+}
+
+/// What a reader must know first; with the number of rows known, also what delta allows over all of them.
+fn warnings(mechanism: &Mechanism, rows: u64) -> Vec<String> {
+    let mut warnings = mechanism.warnings();
+    let delta = mechanism.promise().guarantee().map_or(0.0, |guarantee| guarantee.delta);
+    if delta * rows as f64 >= 1.0 {
+        warnings.push(format!(
+            "delta {delta:e} over {rows} rows: about {:.0} of them may lie open without breaking the promise; take a delta \
+             well below 1 in {rows}",
+            delta * rows as f64
+        ));
+    }
+    warnings
+}
+
+/// 64 lower-case hexadecimal digits: nothing that a reader could take for words.
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Lower-case hexadecimal digits.

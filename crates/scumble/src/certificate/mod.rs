@@ -2,6 +2,7 @@
 
 mod certificate;
 mod content;
+mod layout;
 mod signature;
 mod statement;
 
@@ -10,4 +11,5 @@ pub use certificate::{
     Certificate, Content, GuaranteeStatement, MechanismStatement, ProjectionStatement, SCHEMA, Software,
 };
 pub use content::{ContentHasher, ContentHashes};
+pub use layout::{ColumnLayout, Layout};
 pub use signature::{CONTEXT as SIGNATURE_CONTEXT, PublicKey, Signature, SigningKey};

@@ -4,33 +4,36 @@
 //! the public registry of deployments (flavor, privacy loss, model, accounting, implementation).
 
 use super::Certificate;
-use scumble_core::privacy::Unit;
+use scumble_core::privacy::{Bound, Unit, at_least, at_most};
 
 /// What an adversary believes at first.
 const PRIORS: [f64; 4] = [0.5, 0.1, 0.01, 0.001];
 
 impl Certificate {
-    /// The privacy statement.
+    /// The privacy statement. Its first three lines say who is protected and what is not.
     pub fn statement(&self) -> String {
         [self.heading(), self.summary(), self.fields(), self.learned(), self.limits(), self.checks()].join("\n")
     }
 
     fn heading(&self) -> String {
+        let [promise, first, second] = self.claim().headlines();
         format!(
-            "# Privacy statement\n\nThis statement describes one release of {} rows. It was written by {} {} from the \
-             release's certificate, sha256 `{}`.\n",
+            "# Privacy statement. {promise}\n**{first}**.\n**{second}**.\n\nThis statement describes one release of {} rows. \
+             It was written by {} {} from the release's certificate, sha256 `{}`.\n",
             self.rows, self.software.name, self.software.version, self.digest
         )
     }
 
     fn summary(&self) -> String {
-        match self.guarantee.epsilon {
+        let warnings: String = self.warnings.iter().map(|warning| format!("> **Warning:** {warning}.\n>\n")).collect();
+        let promise = match self.guarantee.epsilon {
             Some(_) => format!("> {}\n", self.guarantee.statement),
             None => format!(
                 "> **This release is NOT differentially private.** No bound on what it reveals can be stated: {}.\n",
                 self.guarantee.statement
             ),
-        }
+        };
+        warnings + &promise
     }
 
     fn fields(&self) -> String {
@@ -41,12 +44,7 @@ impl Certificate {
             _ => "individual differential privacy, which is not differential privacy",
         };
         let none = || "none can be stated".to_owned();
-        let unit = match self.unit {
-            Unit::Attribute => format!("one attribute of one row, moving by at most beta = {}", self.beta),
-            Unit::L1 => format!("one row, its moves adding up to at most beta = {}", self.beta),
-            Unit::L2 => format!("one row, moving by a Euclidean distance of at most beta = {}", self.beta),
-            Unit::Record => "one whole row, replaced by any other".into(),
-        };
+        let unit = self.unit.phrase(self.beta);
         let accounting = match self.unit {
             Unit::Record => "a person with several rows, or a row released again with fresh noise, pays for each",
             _ => {
@@ -70,6 +68,8 @@ impl Certificate {
                 "Privacy loss of the integers that ran",
                 guarantee.checked_epsilon.map_or_else(none, |epsilon| format!("at most {epsilon}")),
             ),
+            ("One value replaced by any other of the range", guarantee.any_value.as_ref().map_or_else(none, group)),
+            ("A whole row replaced by any other", guarantee.whole_row.as_ref().map_or_else(none, group)),
             (
                 "Trust model",
                 "central: the curator who made the release held the rows and is trusted with them; nobody who sees the \
@@ -98,41 +98,40 @@ impl Certificate {
     }
 
     fn learned(&self) -> String {
-        let Some(epsilon) = self.guarantee.epsilon else {
+        let claim = self.claim();
+        let Some(guarantee) = &claim.guarantee else {
             return "## What can be learned\n\nPossibly everything: some bits are released exactly, and which ones depends \
                     on the data.\n"
                 .into();
         };
-        let delta = self.guarantee.delta.unwrap_or(0.0);
+        let near = guarantee.group(1);
+        let mut pairs = vec![(pair(self.unit), Some(near))];
+        if self.unit != Unit::Record && claim.any_value != Some(near) {
+            pairs.push(("any two values of the range", claim.any_value));
+        }
+        if self.unit != Unit::Record && claim.whole_row != Some(near) {
+            pairs.push(("any two rows", claim.whole_row));
+        }
         let subject = match self.unit {
             Unit::Record => "everything but this row",
             Unit::Attribute => "everything but this attribute, also the rest of the row",
-            Unit::L1 | Unit::L2 => "everything but which of two neighbouring rows it is",
+            Unit::L1 | Unit::L2 => "everything but which of the two rows it is",
         };
-        let lines: String = PRIORS
-            .iter()
-            .map(|&prior| {
-                let (least, most) = (posterior(prior, -epsilon), posterior(prior, epsilon));
-                format!("| {} | {} | {} |\n", percent(prior), percent(least), percent(most))
-            })
-            .collect();
-        let but = match delta {
-            0.0 => String::new(),
-            delta => format!(" This holds but for a probability of at most {delta:e}, over the noise."),
+        let guesses: String = pairs.iter().map(|(pair, bound)| guess(pair, bound.as_ref())).collect();
+        let names: Vec<&str> = pairs.iter().map(|(pair, _)| *pair).collect();
+        let line = |prior: f64| {
+            let cells: Vec<String> = pairs.iter().map(|(_, bound)| belief(prior, bound.as_ref())).collect();
+            format!("| {} | {} |\n", at_most(prior), cells.join(" | "))
         };
-        let weak = match epsilon {
-            epsilon if epsilon > 10.0 => {
-                "\nWith a factor this large the worst case is hardly bounded: the release protects typical rows by its \
-                 noise, but this number alone is no protection.\n"
-            }
-            _ => "",
-        };
+        let lines: String = PRIORS.into_iter().map(line).collect();
         format!(
-            "## What can be learned\n\nAn adversary who knows {subject}, and weighs two possibilities for it, can change \
-             the odds between them by a factor of at most e^{epsilon} = {}, whatever they compute from the release and \
-             whatever else they know.{but}\n\n| belief before | belief after, at least | belief after, at most |\n\
-             |---|---|---|\n{lines}{weak}",
-            number(epsilon.exp())
+            "## What can be learned\n\nAn adversary who knows {subject}, and weighs two possibilities for it, learns from \
+             the release at most this, whatever they compute from it and whatever else they know. If the two are equally \
+             likely to them, they guess right:\n\n{guesses}\nWhat a belief in one of the two can become{}:\n\n\
+             | belief before | {} |\n|---|{}\n{lines}",
+            failures(&pairs),
+            names.join(" | "),
+            "---|".repeat(names.len()),
         )
     }
 
@@ -161,31 +160,45 @@ impl Certificate {
     }
 }
 
-/// The belief that odds of `prior` become when they are multiplied by e^loss.
-fn posterior(prior: f64, loss: f64) -> f64 {
-    prior / (prior + (1.0 - prior) * (-loss).exp())
-}
-
-/// A probability as people read it: never rounded to certainty.
-fn percent(share: f64) -> String {
-    let rest = 1.0 - share;
-    match share {
-        _ if rest == 0.0 => "almost 100%".into(),
-        _ if rest < 1e-3 => {
-            format!("{}%", significant(100.0 - 100.0 * rest, 1 - (100.0 * rest).log10().floor() as i32))
-        }
-        share if share < 1e-6 => format!("{:.1e}%", 100.0 * share),
-        share => format!("{}%", significant(100.0 * share, (2 - (100.0 * share).log10().floor() as i32).max(0))),
+/// The neighbours in a few words.
+fn pair(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Attribute => "two values at most beta apart",
+        Unit::L1 | Unit::L2 => "two rows at most beta apart",
+        Unit::Record => "any two rows",
     }
 }
 
-fn significant(value: f64, places: i32) -> String {
-    let text = format!("{value:.0$}", places.clamp(0, 15) as usize);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+fn group(bound: &Bound) -> String {
+    let moves = if bound.moves == 1 { "1 move".to_owned() } else { format!("{} moves", bound.moves) };
+    format!("{moves}: {}", bound.loss_words())
 }
 
-fn number(value: f64) -> String {
-    if value < 1e4 { significant(value, (3 - value.log10().floor() as i32).max(0)) } else { format!("{value:.1e}") }
+fn guess(pair: &str, bound: Option<&Bound>) -> String {
+    match bound {
+        Some(bound) => format!("- {pair}: {}\n", bound.guess_words()),
+        None => format!("- {pair}: no bound can be stated\n"),
+    }
+}
+
+fn belief(prior: f64, bound: Option<&Bound>) -> String {
+    match bound.map(|bound| (bound.belief(prior), bound.failure())) {
+        Some(((least, most), failure)) if failure < 1.0 => format!("{} to {}", at_least(least), at_most(most)),
+        _ => "0% to 100%".into(),
+    }
+}
+
+/// How often the table may fail; nothing without a delta.
+fn failures(pairs: &[(&str, Option<Bound>)]) -> String {
+    let fails = |(pair, bound): &(&str, Option<Bound>)| {
+        let failure = bound.map_or(1.0, |bound| bound.failure());
+        (failure > 0.0).then(|| format!("{failure:.1e} ({pair})"))
+    };
+    let all: Vec<String> = pairs.iter().filter_map(fails).collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => format!(", but for a probability over the noise of {}, when it can become certainty", all.join(", ")),
+    }
 }
 
 fn plain(delta: f64) -> String {
@@ -194,36 +207,4 @@ fn plain(delta: f64) -> String {
 
 fn list(sentences: &[String]) -> String {
     sentences.iter().map(|sentence| format!("- {sentence}\n")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn beliefs_are_those_of_bayes() {
-        let epsilon = 3f64.ln();
-        assert!((posterior(0.5, epsilon) - 0.75).abs() < 1e-15);
-        assert!((posterior(0.01, epsilon) - 0.03 / 1.02).abs() < 1e-15);
-        assert!((posterior(0.5, -epsilon) - 0.25).abs() < 1e-15);
-    }
-
-    #[test]
-    fn percentages_keep_what_matters() {
-        for (share, text) in [
-            (0.5, "50%"),
-            (0.001, "0.1%"),
-            (0.26894, "26.9%"),
-            (0.99331, "99.3%"),
-            (0.9999546, "99.9955%"),
-            (1.0 - 1e-12, "99.9999999999%"),
-            (1.0, "almost 100%"),
-            (2.1e-9, "2.1e-7%"),
-        ] {
-            assert_eq!(percent(share), text);
-        }
-        assert_eq!(number(148.4), "148.4");
-        assert_eq!(number(3.44444), "3.444");
-        assert_eq!(number(4.87e8), "4.9e8");
-    }
 }

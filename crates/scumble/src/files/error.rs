@@ -184,6 +184,18 @@ pub enum ReadErrorKind {
     NoCertificate,
     #[error("not a release; give a file that `scumble release` wrote")]
     NotARelease,
+    #[error("{}", if *named {
+        "made by another mechanism than the one that would certify it"
+    } else {
+        "does not say which mechanism made it; write the batches with their schema's metadata"
+    })]
+    OtherMechanism { named: bool },
+    #[error("`{0}` is not named in the certificate of any release; get the release again from its source")]
+    NotNamed(String),
+    #[error("of a type that no release has; get the release again from its source")]
+    ReleasedType,
+    #[error("text with a line break or a NUL, which no release has; get the release again from its source")]
+    ReleasedText,
     #[error("{found} entries for {expected} rows")]
     Count { found: u64, expected: u64 },
 }

@@ -31,11 +31,11 @@ mod writer;
 pub use batch::{Batch, Piece, Shared, Values};
 pub use columns::{IdCheck, find_column};
 pub use error::{ReadError, ReadErrorKind, WriteError};
-pub use parquet::write_table;
+pub use parquet::{MECHANISM_KEY, write_table};
 pub use public::read_partition;
 pub use reconcile::{Reconciled, Trace, reconcile};
 pub use release::{AccountOf, Job, JobError, Progress, release};
-pub use released::{OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
+pub use released::{FilesHasher, OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
 pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};
 

@@ -2,16 +2,18 @@
 
 use super::array::{Body, Element};
 use super::error::{ReadError, ReadErrorKind};
-use super::parquet::{self, Opened, SketchBlock, Sketches};
+use super::parquet::{self, Found, Opened, SketchBlock, Sketches};
 use super::writer::{CERTIFICATE_KEY, sidecar};
 use super::{Format, npy};
-use crate::certificate::{Content, ContentHasher, ContentHashes};
-use crate::columns::{Column, Kind};
+use crate::certificate::{ColumnLayout, Content, ContentHasher, ContentHashes, hex};
+use crate::columns::{Column, ElementType};
 use crate::release::Release;
 use rayon::prelude::*;
 use scumble_core::error::ParameterError;
+use scumble_core::mechanism::Mechanism;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A release as it lies on disk. What its bytes mean is in the certificate.
 #[derive(Clone, PartialEq)]
@@ -69,6 +71,8 @@ fn altered(stated: &Content, found: &ContentHashes) -> Option<&'static str> {
         Some("ids")
     } else if stated.labels != found.labels {
         Some("labels")
+    } else if stated.layout != found.layout {
+        Some("columns")
     } else {
         None
     }
@@ -102,16 +106,30 @@ pub enum ReleaseFault {
 }
 
 fn assemble(
+    path: &Path,
     certificate: String,
-    bytes_per_row: usize,
+    (element, bytes_per_row): (ElementType, usize),
     bytes: Vec<u8>,
     ids: Option<Column>,
     labels: Option<Column>,
-) -> ReleasedFile {
+) -> Result<ReleasedFile, ReadError> {
     let rows = bytes.len() / bytes_per_row;
-    let mut hasher = ContentHasher::default();
+    check_text(path, ids.as_ref(), labels.as_ref())?;
+    let mut hasher = ContentHasher::new(ColumnLayout::sketch(element, bytes_per_row / element.size()));
     hasher.update(rows, &bytes, ids.as_ref(), labels.as_ref());
-    ReleasedFile { certificate, rows: rows as u64, bytes_per_row, bytes, ids, labels, hashes: hasher.finish() }
+    Ok(ReleasedFile { certificate, rows: rows as u64, bytes_per_row, bytes, ids, labels, hashes: hasher.finish() })
+}
+
+/// An entry ends at a line break in its hash, so one within an entry would move a border unseen.
+fn check_text(path: &Path, ids: Option<&Column>, labels: Option<&Column>) -> Result<(), ReadError> {
+    for (name, column) in [("id", ids), ("label", labels)] {
+        if let Some(Column::Text(texts)) = column
+            && let Some(row) = texts.iter().position(|text| text.contains(['\n', '\0']))
+        {
+            return Err(ReadError::new(path, ReadErrorKind::ReleasedText).at_row(row as u64).at_column(name));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the certificate of a release alone, without its data.
@@ -149,11 +167,11 @@ fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
         let kind = if rows == 0 { ReadErrorKind::NoRows } else { ReadErrorKind::NoColumns };
         return Err(ReadError::new(path, kind));
     }
-    let descr = match array.element {
-        Element::F32 => "<f4",
-        Element::I16 => "<i2",
-        Element::I8 => "|i1",
-        _ => "|u1",
+    let (descr, element) = match array.element {
+        Element::F32 => ("<f4", ElementType::Float32),
+        Element::I16 => ("<i2", ElementType::Int16),
+        Element::I8 => ("|i1", ElementType::Int8),
+        _ => ("|u1", ElementType::Bytes),
     };
     if !npy::is_ours(path, descr, &array.shape) {
         return Err(ReadError::new(path, ReadErrorKind::NotARelease));
@@ -181,39 +199,88 @@ fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
     };
     let certificate = beside(&[sidecar(path, ".certificate.json")])?;
     let certificate = certificate.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoCertificate))?;
-    Ok(assemble(certificate, (total / rows) as usize, bytes, column(".ids.npy")?, column(".labels.npy")?))
+    let width = (total / rows) as usize;
+    assemble(path, certificate, (element, width), bytes, column(".ids.npy")?, column(".labels.npy")?)
 }
 
 fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
+    if path.is_dir() {
+        parquet::check_folder(path)?;
+    }
     let files = parquet::files(path)?;
     let mut certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
     let mut rows = Rows::default();
-    for (number, file) in files.iter().enumerate() {
+    for file in &files {
         let opened = Opened::new(file)?;
         // What travels inside a single file is bound to it more closely than what lies beside it.
         if let Some(inside) = opened.metadata(CERTIFICATE_KEY).filter(|_| !path.is_dir() || certificate.is_none()) {
             certificate = Some(inside);
         }
-        let id = opened.find(None, "id")?.map(|column| opened.carried(column, true)).transpose()?;
-        let label = opened.find(None, "label")?.map(|column| opened.carried(column, false)).transpose()?;
-        let kinds = [&id, &label].map(|column| column.as_ref().map(|column| column.kind));
-        if number > 0 && rows.kinds() != kinds {
-            let first = files[0].file_name().unwrap_or_default().to_string_lossy();
-            return Err(ReadError::new(file, ReadErrorKind::SchemaDiffers(super::error::one_line(&first))));
-        }
-        if number == 0 {
-            [rows.ids, rows.labels] = kinds.map(|kind| kind.map(Column::new));
-        }
-        rows.add_file(file, Sketches::new(opened, id, label, rows.len)?)?;
+        rows.read(file, opened, |_| ())?;
     }
     let certificate = certificate.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoCertificate))?;
-    let width = rows.width.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))?;
-    Ok(assemble(certificate, width, rows.bytes, rows.ids, rows.labels))
+    let (sketch, width) = rows.sketch(path)?;
+    let mut file = assemble(path, certificate, (sketch, width), rows.bytes, rows.ids, rows.labels)?;
+    file.hashes.layout.files = files.len() as u64;
+    if !path.is_dir() {
+        Opened::new(path)?.check_arrow_schema(&file.hashes.layout.columns)?;
+    }
+    Ok(file)
+}
+
+/// Hashes released Parquet files, one after the other in the order in which they will be read, for one certificate of all.
+pub struct FilesHasher {
+    mechanism: String,
+    rows: Rows,
+    hasher: Option<ContentHasher>,
+    files: u64,
+}
+
+impl fmt::Debug for FilesHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FilesHasher({} files)", self.files)
+    }
+}
+
+impl FilesHasher {
+    /// For files whose rows this mechanism has made: they carry its digest under [`MECHANISM_KEY`](super::MECHANISM_KEY).
+    pub fn new(mechanism: &Mechanism) -> Self {
+        Self { mechanism: hex(&mechanism.digest()), rows: Rows::default(), hasher: None, files: 0 }
+    }
+
+    /// Takes in the next file, a batch at a time.
+    pub fn add(&mut self, path: &Path) -> Result<(), ReadError> {
+        let hasher = &mut self.hasher;
+        let mut fault = None;
+        let opened = Opened::new(path)?;
+        opened.check_mechanism(&self.mechanism)?;
+        self.rows.read(path, opened, |rows| {
+            let hashed = rows.sketch(path).and_then(|(element, width)| {
+                check_text(path, rows.ids.as_ref(), rows.labels.as_ref())?;
+                let layout = ColumnLayout::sketch(element, width / element.size());
+                let hasher = hasher.get_or_insert_with(|| ContentHasher::new(layout));
+                hasher.update(rows.bytes.len() / width, &rows.bytes, rows.ids.as_ref(), rows.labels.as_ref());
+                Ok(())
+            });
+            fault = fault.take().or(hashed.err());
+            rows.clear();
+        })?;
+        self.files += 1;
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// The hashes of all rows; `None` if there were none.
+    pub fn finish(self) -> Option<ContentHashes> {
+        let mut hashes = self.hasher?.finish();
+        hashes.layout.files = self.files;
+        Some(hashes)
+    }
 }
 
 /// Rows read so far.
 #[derive(Default)]
 struct Rows {
+    columns: Option<Found>,
     len: u64,
     width: Option<usize>,
     bytes: Vec<u8>,
@@ -222,12 +289,20 @@ struct Rows {
 }
 
 impl Rows {
-    fn kinds(&self) -> [Option<Kind>; 2] {
-        [&self.ids, &self.labels].map(|column| column.as_ref().map(Column::kind))
-    }
-
-    /// Adds all rows of a file, a few pieces at a time on all cores.
-    fn add_file(&mut self, path: &Path, mut sketches: Sketches) -> Result<(), ReadError> {
+    /// Adds all rows of a file, a few pieces at a time on all cores; `each` is called after every few.
+    fn read(&mut self, file: &Path, opened: Arc<Opened>, mut each: impl FnMut(&mut Self)) -> Result<(), ReadError> {
+        opened.check_notes()?;
+        let columns = opened.released()?;
+        if self.columns.is_some_and(|first| first != columns) {
+            return Err(ReadError::new(file, ReadErrorKind::SchemaDiffers("the first file".to_owned())));
+        }
+        if self.columns.replace(columns).is_none() {
+            let empty = |element: Option<ElementType>| element.and_then(Column::empty);
+            (self.ids, self.labels) = (empty(columns.ids), empty(columns.labels));
+        }
+        let id = opened.find(None, "id")?.map(|column| opened.carried(column, true)).transpose()?;
+        let label = opened.find(None, "label")?.map(|column| opened.carried(column, false)).transpose()?;
+        let mut sketches = Sketches::new(opened, id, label, self.len)?;
         loop {
             let mut pieces = Vec::new();
             while pieces.len() < 2 * rayon::current_num_threads()
@@ -239,8 +314,23 @@ impl Rows {
                 return Ok(());
             }
             for block in pieces.into_par_iter().map(|piece| piece.decode()).collect::<Vec<_>>() {
-                self.add(path, block?)?;
+                self.add(file, block?)?;
             }
+            each(self);
+        }
+    }
+
+    /// Type of the sketch's elements, and its bytes per row.
+    fn sketch(&self, path: &Path) -> Result<(ElementType, usize), ReadError> {
+        let sketch = self.columns.map(|columns| columns.sketch).zip(self.width);
+        sketch.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))
+    }
+
+    /// Forgets the rows, but not what they are.
+    fn clear(&mut self) {
+        self.bytes.clear();
+        for column in [&mut self.ids, &mut self.labels].into_iter().flatten() {
+            *column = column.slice(0..0);
         }
     }
 

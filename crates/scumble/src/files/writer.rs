@@ -9,7 +9,7 @@ use super::error::WriteError;
 use super::npy;
 use super::parquet::{FileWriter, Sketch};
 use super::seal::{BLANK, SEAL_KEY, Sealing};
-use crate::certificate::{Certificate, Content, ContentHasher, ContentHashes};
+use crate::certificate::{Certificate, ColumnLayout, Content, ContentHasher, ContentHashes};
 use crate::columns::{Column, Kind};
 use crate::release::Release;
 use scumble_core::release::Encoding;
@@ -109,7 +109,7 @@ impl ReleaseWriter {
             }
             _ => return Err(WriteError::Kind(path.to_owned())),
         };
-        let hasher = ContentHasher::default();
+        let hasher = ContentHasher::new(ColumnLayout::encoded(encoding, k));
         Ok(Self { path: path.to_owned(), k, encoding, hasher, rows: 0, kinds: None, sink })
     }
 

@@ -26,7 +26,8 @@ impl Charge {
         let mechanism = releaser.mechanism();
         let reservation = match (releaser.keyed_noise(), rows) {
             (Some(noise), Some(rows)) => {
-                ledger.reserve_sticky(dataset, budget, mechanism, &noise.name(dataset), rows)?
+                let stream = noise.name(&ledger.name(dataset)?);
+                ledger.reserve_sticky(dataset, budget, mechanism, &stream, rows)?
             }
             _ => ledger.reserve(dataset, budget, mechanism)?,
         };

@@ -16,6 +16,7 @@
 //! by a keyed hash of the id, contents by a keyed hash of the row on the grid.
 
 use super::accounting::{Budget, Gaussian, Loss, Neighbours};
+use super::names;
 use crate::certificate::Certificate;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use scumble_core::error::ParameterError;
@@ -78,6 +79,16 @@ pub enum LedgerError {
     /// More than what is left.
     #[error(transparent)]
     OverBudget(Box<OverBudget>),
+    /// A second budget for the same rows would be none: a name must not look like another.
+    #[error(
+        "refused: the name '{asked}' resembles '{other}', which is in this ledger; use that name, or one that differs more"
+    )]
+    Resembles {
+        /// The new name.
+        asked: String,
+        /// The name that is there.
+        other: String,
+    },
     /// The account was opened otherwise.
     #[error("{0}")]
     Account(String),
@@ -91,7 +102,7 @@ impl LedgerError {
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Parameter(error) => error.is_refusal(),
-            Self::OverBudget(_) => true,
+            Self::OverBudget(_) | Self::Resembles { .. } => true,
             Self::Account(_) | Self::Storage(_) => false,
         }
     }
@@ -321,6 +332,7 @@ impl Ledger {
     /// Opens an account before its first use.
     pub fn open_account(&mut self, dataset: &str, budget: Budget, neighbours: Neighbours) -> Result<(), LedgerError> {
         self.in_transaction(|transaction| {
+            let dataset = &known_name(transaction, dataset)?;
             let account = account(transaction, dataset)?.map_or_else(
                 || new_account(transaction, dataset, Some(budget), neighbours),
                 |account| same_budget(account, Some(budget)),
@@ -333,6 +345,12 @@ impl Ledger {
         })
     }
 
+    /// The name under which the ledger keeps a data set, or would: spellings that differ in case, blanks, width or
+    /// invisible characters are one. Refuses a name that looks like another.
+    pub fn name(&mut self, dataset: &str) -> Result<String, LedgerError> {
+        self.in_transaction(|transaction| known_name(transaction, dataset))
+    }
+
     /// Reserves what a release with fresh noise costs. The budget may be left out after the first use.
     pub fn reserve(
         &mut self,
@@ -340,7 +358,10 @@ impl Ledger {
         budget: Option<Budget>,
         mechanism: &Mechanism,
     ) -> Result<Reservation, LedgerError> {
-        self.in_transaction(|transaction| charge(transaction, dataset, budget, mechanism, None, 1))
+        self.in_transaction(|transaction| {
+            let dataset = &known_name(transaction, dataset)?;
+            charge(transaction, dataset, budget, mechanism, None, 1)
+        })
     }
 
     /// Reserves what a sticky release costs: nothing if these rows show nothing new.
@@ -353,6 +374,7 @@ impl Ledger {
         rows: &[Fingerprint],
     ) -> Result<Reservation, LedgerError> {
         self.in_transaction(|transaction| {
+            let dataset = &known_name(transaction, dataset)?;
             let mut insert = transaction.prepare("INSERT OR IGNORE INTO shown VALUES (?1, ?2, ?3)")?;
             for Fingerprint { row, content } in rows {
                 insert.execute(params![stream, row, content])?;
@@ -494,6 +516,23 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
+/// The name of the account that `asked` means: one that is there, else the normal spelling of a new one.
+fn known_name(transaction: &Transaction<'_>, asked: &str) -> Result<String, Fault> {
+    let normal = names::normal(asked)?;
+    let mut all = transaction.prepare("SELECT dataset FROM account ORDER BY dataset")?;
+    let all: Vec<String> = all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let spelled = |name: &String| names::normal(name).unwrap_or_else(|_| name.clone());
+    if let Some(same) =
+        all.iter().find(|name| **name == asked).or_else(|| all.iter().find(|name| spelled(name) == normal))
+    {
+        return Ok(same.clone());
+    }
+    match all.iter().find(|name| names::skeleton(&spelled(name)) == names::skeleton(&normal)) {
+        Some(other) => Err(LedgerError::Resembles { asked: normal, other: other.clone() }.into()),
+        None => Ok(normal),
+    }
+}
+
 /// An account with its entries, not added up.
 fn account(transaction: &Transaction<'_>, dataset: &str) -> Result<Option<Account>, Fault> {
     let found = transaction.query_row("SELECT * FROM account WHERE dataset = ?1", [dataset], Account::from_row);
@@ -509,9 +548,6 @@ fn new_account(
     budget: Option<Budget>,
     neighbours: Neighbours,
 ) -> Result<Account, Fault> {
-    if dataset.is_empty() || dataset.len() > 200 || dataset.chars().any(char::is_control) {
-        return Err(ParameterError::invalid("a data set's name has 1 to 200 printable characters").into());
-    }
     let Some(Budget { epsilon, delta }) = budget else {
         let message = format!("data set '{dataset}' is new to this ledger: give --budget, which stays fixed");
         return Err(LedgerError::Account(message).into());

@@ -3,6 +3,7 @@
 mod accounting;
 mod charge;
 mod ledger;
+mod names;
 
 pub use accounting::{Budget, Gaussian, Loss, Neighbours};
 pub use charge::Charge;

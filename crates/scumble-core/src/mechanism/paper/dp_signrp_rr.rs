@@ -63,21 +63,22 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
                     "leave --delta out (N+ = k, pure)",
                 ));
             }
-            let bound = (m / grid.step()).floor(); // in steps: what a row is checked against
-            let moved = setup.steps_l1(&grid)? as f64;
-            if bound.is_nan() || bound < moved {
+            let bound = grid.whole_steps(m)?; // what a row is checked against
+            let moved = setup.steps_l1(&grid)?;
+            if bound < moved {
                 return Err(ParameterError::not_private(
                     format!("the norm bound {m} is below beta = {}: every sign may change", setup.beta),
                     "a larger --norm-bound, or leave --delta out (N+ = k, pure)",
                 ));
             }
-            let q = exact::sign_change_upper(moved as u64, bound as u64) + fixed_point_slack(setup.parameters.dim);
+            let q = exact::sign_change_upper(moved, bound) + fixed_point_slack(setup.parameters.dim);
             let q = q.min(BigRational::one());
             let tight = signs::tight_epsilon_prime(k as u64, q.to_f64().expect("a probability"), epsilon, delta)?;
             let each = match setup.parameters.signrp_mode {
                 SignrpMode::Tight => tight,
                 SignrpMode::Paper => {
-                    let n_plus = signs::n_plus(moved / bound, setup.parameters.dim as u64, k as u64, delta)?;
+                    let n_plus =
+                        signs::n_plus(moved as f64 / bound as f64, setup.parameters.dim as u64, k as u64, delta)?;
                     let paper = epsilon / n_plus;
                     if paper > tight {
                         return Err(ParameterError::not_private(

@@ -4,7 +4,7 @@
 //! of \[LL23\], Balle and Wang) holds in any number of dimensions. Holds for: attribute, l1, l2, record (clipped).
 
 use super::Recipe;
-use super::sensitivity::fraction_bits;
+use super::sensitivity::{fraction_bits, too_large};
 use crate::calibration::gaussian;
 use crate::error::ParameterError;
 use crate::exact;
@@ -120,6 +120,9 @@ impl Setup<'_> {
     ///
     /// The continuous mechanism's own delta, and `(1+e^epsilon) k eta` for the table's distance eta from that law.
     pub fn checked_gaussian(&self, sigma: f64, delta_2: f64) -> Result<(Noise, Guarantee), ParameterError> {
+        if !(sigma.is_finite() && delta_2.is_finite()) {
+            return Err(too_large());
+        }
         let delta = check_delta(self.parameters.delta)?;
         let (epsilon, k) = (self.epsilon.value(), self.parameters.k as f64);
         // Precision such that the table's share of delta is below delta * 2^-24.

@@ -1,3 +1,4 @@
-//! Requests that must be refused.
+//! Requests that must be refused, and promises at extreme numbers.
 
+mod dependant;
 mod refusals;

@@ -8,6 +8,7 @@ mod arrow_schema;
 mod codec;
 mod flat;
 mod footer;
+mod found;
 mod hybrid;
 mod pages;
 mod sketches;
@@ -17,6 +18,8 @@ mod values;
 mod vectors;
 mod write;
 
+pub use found::MECHANISM_KEY;
+pub(super) use found::{Found, check_folder};
 pub(super) use sketches::{SketchBlock, Sketches};
 pub(super) use source::{open, read_labels};
 pub use write::write_table;

@@ -1,7 +1,7 @@
 //! A certificate carries its own check: it round-trips, and any altered number or byte is found.
 
 use crate::support::Draw;
-use scumble::certificate::{Certificate, Content};
+use scumble::certificate::{Certificate, ColumnLayout, ContentHasher};
 use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
 use scumble::projection::Seed;
 use scumble::release::Encoder;
@@ -15,7 +15,8 @@ fn certificate(id: MechanismId) -> Certificate {
     parameters.i_understand_this_is_not_dp = true;
     let mechanism = Mechanism::new(parameters).unwrap();
     let encoder = Encoder::new(&mechanism, None).unwrap();
-    Certificate::new(&mechanism, &encoder, 10, Content { sketch: "00".repeat(32), ..Content::default() })
+    let hasher = ContentHasher::new(ColumnLayout::encoded(encoder.encoding(), encoder.k()));
+    Certificate::new(&mechanism, &encoder, 10, hasher.finish().into())
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn worst_of_all(mechanism: &Mechanism) -> WorstRatio {
     let parameters = mechanism.parameters();
     let (step, dim) = (mechanism.grid().step(), parameters.dim);
     let levels = (1.0 / step) as usize + 1;
-    let reach = mechanism.grid().steps(parameters.beta) as usize;
+    let reach = mechanism.grid().steps(parameters.beta).unwrap() as usize;
     let digits = |at: usize| -> Vec<usize> { (0..dim as u32).map(|i| at / levels.pow(i) % levels).collect() };
     let mut laws = HashMap::new();
     let mut law = |row: &[usize]| {
@@ -197,7 +197,7 @@ fn the_table_travels_and_a_changed_entry_is_found() {
 /// A table as a heat map: across, a bin's value from -3 to 3 beta; down, the symbols; darker is more probable.
 fn heat_map(title: &str, mechanism: &Mechanism) -> String {
     use std::fmt::Write;
-    let steps = mechanism.grid().steps(mechanism.parameters().beta) as i64;
+    let steps = mechanism.grid().steps(mechanism.parameters().beta).unwrap() as i64;
     let law = |x: i64| -> Vec<f64> {
         match mechanism.perturbation() {
             Perturbation::Symbols { classes, table } => {

@@ -200,7 +200,7 @@ fn fault_14_float_sums_in_the_level() {
     let float_level = |row: &[f64; 6]| (row.iter().sum::<f64>().abs() / 0.1).ceil() as i64;
     assert_eq!((float_level(&rows[0]) - float_level(&rows[1])).abs(), 2);
     let grid = Grid::with_steps(Range::new(-1.0, 1.0).unwrap(), 0.1, 255).unwrap();
-    let steps = grid.steps(0.1) as i64;
+    let steps = grid.steps(0.1).unwrap() as i64;
     let level = |row: &[f64; 6]| {
         let x: i64 = row.iter().map(|v| i64::from(grid.quantise(*v).unwrap())).sum();
         x.unsigned_abs().div_ceil(steps as u64) as i64

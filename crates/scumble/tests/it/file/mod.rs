@@ -1,5 +1,6 @@
 //! Files: read, written, malformed, in bounded memory.
 
+mod altered;
 mod fuzz;
 mod malformed;
 mod memory;
