@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::keys;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use scumble::certificate::{Certificate, Content};
+use scumble::certificate::{Certificate, Content, PersonStatement};
 use scumble::error::ParameterError;
 use scumble::mechanism::{self, MechanismId};
 use scumble::plan::Ask;
@@ -59,7 +59,8 @@ impl Mechanism {
     }
 
     /// The certificate of `rows` rows with these hashes, as JSON. `sticky`: noise from a kept key. `sign`: a key's content.
-    #[pyo3(signature = (encoding, rows, sketch, ids=None, labels=None, sticky=false, sign=None))]
+    /// `person`: the most rows of a person, and the delta for all of them together.
+    #[pyo3(signature = (encoding, rows, sketch, ids=None, labels=None, sticky=false, sign=None, person=None))]
     #[allow(clippy::too_many_arguments)]
     fn certificate(
         &self,
@@ -71,6 +72,7 @@ impl Mechanism {
         labels: Option<String>,
         sticky: bool,
         sign: Option<&[u8]>,
+        person: Option<(usize, Option<f64>)>,
     ) -> PyResult<String> {
         let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
         let encoder = Encoder::new(&self.inner, encoding).or_raise(py)?;
@@ -78,6 +80,9 @@ impl Mechanism {
         let mut certificate = Certificate::new(&self.inner, &encoder, rows, content);
         if sticky {
             certificate = certificate.sticky();
+        }
+        if let Some((most, delta)) = person {
+            certificate = certificate.for_persons(PersonStatement::new(&self.inner, most, delta).or_raise(py)?);
         }
         if let Some(key) = sign {
             certificate = certificate.signed(&keys::signing_key(py, key)?);

@@ -71,7 +71,12 @@ impl Release {
                 }
                 // Parquet numbers rows that have no ids, and the hashes tell.
                 let certificate = Certificate::new(release.mechanism(), encoder, rows, content);
-                if own.sticky { certificate.sticky() } else { certificate }.to_json()
+                let certificate = if own.sticky { certificate.sticky() } else { certificate };
+                match own.person.clone() {
+                    Some(person) => certificate.for_persons(person),
+                    None => certificate,
+                }
+                .to_json()
             })
         })
         .or_raise(py)

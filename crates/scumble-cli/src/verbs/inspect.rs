@@ -50,6 +50,9 @@ pub fn words(certificate: &Certificate) -> String {
     let mut privacy = Facts::default();
     privacy.add("unit", certificate.unit.sentence(certificate.beta));
     privacy.add("promise", certificate.guarantee.statement.clone());
+    if let Some(person) = &certificate.person {
+        privacy.add("person", person.statement.clone());
+    }
     match (certificate.guarantee.epsilon, certificate.guarantee.delta) {
         (Some(epsilon), delta) => {
             let delta = delta.filter(|&delta| delta > 0.0).map(|delta| format!(", delta {delta:e}"));

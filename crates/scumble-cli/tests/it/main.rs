@@ -8,6 +8,8 @@ mod malformed;
 mod markers;
 mod mechanisms;
 mod memory;
+mod neighbours;
+mod persons;
 mod signatures;
 mod simd;
 mod snapshots;

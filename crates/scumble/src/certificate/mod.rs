@@ -2,6 +2,7 @@
 
 mod certificate;
 mod content;
+mod person;
 mod signature;
 mod statement;
 
@@ -10,4 +11,5 @@ pub use certificate::{
     Certificate, Content, GuaranteeStatement, MechanismStatement, ProjectionStatement, SCHEMA, Software,
 };
 pub use content::{ContentHasher, ContentHashes};
+pub use person::PersonStatement;
 pub use signature::{CONTEXT as SIGNATURE_CONTEXT, PublicKey, Signature, SigningKey};

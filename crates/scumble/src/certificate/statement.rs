@@ -71,6 +71,10 @@ impl Certificate {
                 guarantee.checked_epsilon.map_or_else(none, |epsilon| format!("at most {epsilon}")),
             ),
             (
+                "All rows of a person",
+                self.person.as_ref().map_or("not bounded: each row pays".into(), |person| person.statement.clone()),
+            ),
+            (
                 "Trust model",
                 "central: the curator who made the release held the rows and is trusted with them; nobody who sees the \
                  release needs to be trusted. Each row was randomised on its own"

@@ -4,7 +4,7 @@ use super::array::{Body, Element};
 use super::error::{ReadError, ReadErrorKind};
 use super::parquet::{self, Opened, SketchBlock, Sketches};
 use super::writer::{CERTIFICATE_KEY, sidecar};
-use super::{Format, npy};
+use super::{Format, folder, npy};
 use crate::certificate::{Content, ContentHasher, ContentHashes};
 use crate::columns::{Column, Kind};
 use crate::release::Release;
@@ -121,7 +121,7 @@ pub fn read_certificate(path: &Path) -> Result<String, ReadError> {
         Format::Npy => beside(&[sidecar(path, ".certificate.json")])?.ok_or_else(missing),
         Format::Parquet => {
             let certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
-            let first = parquet::files(path)?.remove(0);
+            let first = folder::files(path)?.remove(0);
             let inside = Opened::new(&first)?.metadata(CERTIFICATE_KEY);
             let certificate = if path.is_dir() { certificate.or(inside) } else { inside.or(certificate) };
             certificate.ok_or_else(missing)
@@ -185,7 +185,7 @@ fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
 }
 
 fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
-    let files = parquet::files(path)?;
+    let files = folder::files(path)?;
     let mut certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
     let mut rows = Rows::default();
     for (number, file) in files.iter().enumerate() {
