@@ -421,7 +421,7 @@ def parquet_files():
     def hashes(path):
         """What is released with noise from a key: the same from every file with the same rows."""
         out = at("checked.parquet")
-        subprocess.run(release(path) + ["--sticky-key", key, "--out", out], check=True, capture_output=True)
+        subprocess.run(release(path) + ["--id", "id", "--sticky-key", key, "--out", out], check=True, capture_output=True)
         told = subprocess.run([options.cli, "inspect", out, "--json"], check=True, capture_output=True, text=True)
         os.remove(out)
         return json.loads(told.stdout)["content"]
@@ -452,7 +452,7 @@ def parquet_files():
     # Keyed noise, as Spark has it: a stream of its own for every row.
     size = write(path, "FixedSizeList<f32>[768]", "none", (rng.random((block, p), dtype=np.float32) for _ in range(5)))
     name = "command: the same with keyed noise, 100,000 rows"
-    _, _, mine, _ = command_speed(name, release(path) + ["--sticky-key", key], at("keyed-out.parquet"), environment, 2, size,
+    _, _, mine, _ = command_speed(name, release(path) + ["--id", "id", "--sticky-key", key], at("keyed-out.parquet"), environment, 2, size,
                                   lambda: 1.0)
     facts.append((name, f"{size / 1e9 / statistics.median(mine):.3g} GB/s, {100_000 / statistics.median(mine):,.0f} rows/s"))
     os.remove(path)

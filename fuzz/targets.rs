@@ -37,9 +37,10 @@ fn write(bytes: &[u8], folder: &Path, name: &str) {
 fn table(bytes: &[u8], folder: &Path, name: &str) -> String {
     write(bytes, folder, name);
     let path = folder.join(name);
-    let options = ReadOptions { dim: None, ..ReadOptions::default() };
-    let read = || -> Result<u64, ReadError> {
-        let mut source = files::open(&path, &options)?;
+    let dim = (name == "x.svm").then_some(1 << 20);
+    let read = |named: Option<[&str; 2]>| -> Result<u64, ReadError> {
+        let [id, label] = [0, 1].map(|i| named.map(|names| names[i].to_owned()));
+        let mut source = files::open(&path, &ReadOptions { dim, id, label, ..ReadOptions::default() })?;
         let mut rows = 0;
         while let Some(batch) = source.next_batch(1000)? {
             assert!(!batch.rows().is_empty() && batch.rows().dim() == source.dim());
@@ -48,7 +49,7 @@ fn table(bytes: &[u8], folder: &Path, name: &str) -> String {
         }
         Ok(rows)
     };
-    let rows = outcome(read());
+    let rows = outcome(read(None)) + &outcome(read(Some(["id", "label"])));
     rows + &outcome(files::read_labels(&path).map(|labels| labels.len() as u64))
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,10 @@ def release_file(
     sticky_key: Key | None = None,
     sign: Key | None = None,
     progress: Callable[[int, int | None], object] | None = None,
+    header: bool | None = None,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    person_delta: float | None = None,
 ) -> dict[str, Any]:
     """Releases every row of the file `input` into the new file `out`; returns the certificate.
 
@@ -35,6 +40,10 @@ def release_file(
 
     `column`: the Parquet column with the vectors. `id`, `label`: columns that go out as they are; nothing else does.
     `format`: ``npy``, ``parquet``, ``csv``, ``tsv``, ``libsvm`` or ``idx``; by the file's name if not given.
+    `header`: is the first line of a CSV file a header? By rule if not given: text is one, numbers are a row, a mixture is
+    refused. LIBSVM files have as many attributes as `mechanism` says.
+    `person`: the column that says whose row it is, and `rows_per_person`, `person_delta`: as in
+    :meth:`scumble.Mechanism.release`; the column itself is not released.
     `progress`: called with the rows done and, where it is known, their number.
     `encoding`, `account`, `sticky_key`, `sign`: as in :meth:`scumble.Mechanism.release`.
 
@@ -47,8 +56,9 @@ def release_file(
     (64, (64, 16))
     """
     charged = None if account is None else (os.fspath(account.ledger), account.dataset, account.limit)
-    reading = {"format": format, "column": column, "id": id, "label": label, "dim": None}
-    text = _scumble.release_file(
+    reading = {"format": format, "column": column, "id": id, "label": label, "person": person, "dim": None, "header": header}
+    bound = None if rows_per_person is None else (rows_per_person, person_delta)
+    text, left_out = _scumble.release_file(
         mechanism._inner,
         input,
         out,
@@ -58,5 +68,8 @@ def release_file(
         None if sticky_key is None else secret(sticky_key),
         None if sign is None else secret(sign),
         progress,
+        bound,
     )
+    if left_out:
+        warnings.warn(f"{left_out} rows are left out (for you only: it tells how many rows persons have)", stacklevel=2)
     return json.loads(text)

@@ -218,9 +218,26 @@ def names(column: Any, rows: int, what: str) -> list[Any] | None:
         kinds = [float] * rows
     for row, kind in enumerate(kinds):
         if kind is None or kind is not kinds[0]:
-            allowed = "64-bit integers or all strings" if what == "ids" else "numbers or all strings"
+            allowed = "numbers or all strings" if what == "labels" else "64-bit integers or all strings"
             raise DataError(f"row {row}: {what} must be all {allowed}", row)
     return [kind(value) for kind, value in zip(kinds, listed) if kind is not None]
+
+
+def persons(column: Any, most: Any, delta: float | None, rows: int) -> tuple[list[Any], int, float | None] | None:
+    """Whose row each is, the most rows of a person that leave, and the delta for all of them."""
+    if column is None:
+        if most is not None or delta is not None:
+            raise ParameterError("rows_per_person and person_delta need persons, one for each row")
+        return None
+    if most is None:
+        raise ParameterError("persons need rows_per_person, the most rows of a person that leave")
+    if isinstance(most, bool) or not isinstance(most, (int, np.integer)):
+        raise TypeError(f"rows_per_person must be an integer, got {type(most).__name__}")
+    if most < 1:
+        raise ParameterError(f"rows_per_person must be at least 1, got {most}")
+    named = names(column, rows, "persons")
+    assert named is not None
+    return named, int(most), delta
 
 
 def _kind(value: Any, what: str) -> type | None:

@@ -38,8 +38,10 @@ def sticky_seed(sticky_key: Key) -> bytes:
 
     ``scumble release --sticky-key`` takes this seed where none is given.
 
-    >>> import scumble
-    >>> len(scumble.sticky_seed(bytes(32)))
+    >>> import os, scumble, tempfile
+    >>> key = os.path.join(tempfile.mkdtemp(), "mail.key")
+    >>> scumble.keygen(key, sticky=True)
+    >>> len(scumble.sticky_seed(key))
     32
     """
     return bytes(_scumble.sticky_seed(secret(sticky_key)))

@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import numbers
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -175,6 +176,9 @@ class Mechanism:
         account: Account | None = None,
         sticky_key: Key | None = None,
         sign: Key | None = None,
+        persons: Any = None,
+        rows_per_person: int | None = None,
+        person_delta: float | None = None,
     ) -> Release:
         """Releases every row of `x` with fresh noise.
 
@@ -191,6 +195,11 @@ class Mechanism:
         and the account is charged for what is new only. Needs `ids`. A mechanism that was given no seed takes that of the
         key (:func:`scumble.sticky_seed`).
         `sign`: signs the certificate with this key. Rows without ids get their numbers, as with an account.
+
+        `persons`: whose row each is, integers or strings, with `rows_per_person`: at most so many rows of a person leave. The
+        others are left out by a keyed choice that no value has a part in, and a warning tells the operator how many. The
+        certificate then states the loss of all rows of a person together; with `person_delta` a smaller one that holds but
+        for that probability. `persons` itself is not released.
 
         Without a sticky key every call spends epsilon on every row: releasing the same rows twice costs twice.
 
@@ -214,13 +223,19 @@ class Mechanism:
         listed, classes = _input.names(ids, rows, "ids"), _input.names(labels, rows, "labels")
         if listed is not None:
             _input.unique(listed)
+        chosen = _input.persons(persons, rows_per_person, person_delta, rows)
         releaser = _scumble.Releaser(
             self._inner,
             encoding,
             None if sticky_key is None else secret(sticky_key),
             listed,
             None if sign is None else secret(sign),
+            chosen,
         )
+        staying = releaser.staying()
+        if staying is not None and staying < rows:
+            words = f"{rows - staying} of {rows} rows are left out (for you only: it tells how many rows persons have)"
+            warnings.warn(words, stacklevel=2)
         if account is not None and sticky_key is not None:
             for block in _input.blocks(x, self.dim):
                 releaser.look(block)

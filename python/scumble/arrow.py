@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import secrets
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,14 +17,18 @@ from ._keys import Key, secret
 from ._mechanism import Mechanism
 
 
+ID = "id"
+"""The column that tells rows apart where none is named."""
+
+
 def new_key() -> bytes:
-    """32 fresh secret bytes for one job. Never store them with the data, and drop them when the job has ended.
+    """A fresh secret key for one job. Never store it with the data, and drop it when the job has ended.
 
     >>> import scumble.arrow
-    >>> len(scumble.arrow.new_key())
-    32
+    >>> scumble.arrow.new_key() == scumble.arrow.new_key()
+    False
     """
-    return secrets.token_bytes(32)
+    return _scumble.keygen(True)[0].encode()
 
 
 def release_batches(
@@ -34,15 +37,17 @@ def release_batches(
     mechanism: Mechanism,
     key: bytes,
     column: str = "vector",
-    id: str = "id",
+    id: str | None = None,
     label: str | None = None,
     encoding: str | None = None,
     fixed_size: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """Releases the list column `column` of every batch; gives batches with the columns ``id``, ``label`` and ``sketch``.
+    """Releases the list column `column` of every batch; gives batches with the column ``sketch``, and with ``id`` and
+    ``label`` where `id` and `label` name columns to release as they are.
 
     The noise of a row is a keyed pseudo-random function of (`key`, mechanism, row id, row): a task that runs twice gives
     the same bytes, on any worker. So ids must be there and unique over the whole job; within one call that is checked.
+    Without `id` they are read from a column called ``id``, which stays behind.
     A key of :func:`new_key` serves one job, and is dropped when that has ended; `key` may also be the content of a sticky
     key's file (:func:`scumble.keygen`), for rows that are released again and again.
 
@@ -53,15 +58,17 @@ def release_batches(
     >>> m = scumble.Mechanism("dp-oporp-laplace", dim=3, k=2, epsilon=1.0, range=(0, 1), seed=bytes(32))
     >>> batch = pa.record_batch({"id": ["a", "b"], "vector": [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]})
     >>> key = scumble.arrow.new_key()
-    >>> first, = scumble.arrow.release_batches([batch], mechanism=m, key=key)
-    >>> again, = scumble.arrow.release_batches([batch], mechanism=m, key=key)
+    >>> first, = scumble.arrow.release_batches([batch], mechanism=m, key=key, id="id")
+    >>> again, = scumble.arrow.release_batches([batch], mechanism=m, key=key, id="id")
     >>> first.schema.names, first.equals(again)
     (['id', 'sketch'], True)
     """
     releaser = _scumble.Releaser(mechanism._inner, encoding, bytes(key))
     for batch in batches:
-        sketch = pa.array(releaser.batch(batch, column, id))
-        arrays = {"id": _plain(batch.column(id))}
+        sketch = pa.array(releaser.batch(batch, column, id or ID))
+        arrays = {}
+        if id is not None:
+            arrays["id"] = _plain(batch.column(id))
         if label is not None:
             arrays["label"] = _plain(batch.column(label))
         arrays["sketch"] = sketch if fixed_size else _variable(sketch)
@@ -98,17 +105,21 @@ def certify(
     rows: int | None = None,
     sticky: bool = False,
     sign: Key | None = None,
+    rows_per_person: int | None = None,
+    person_delta: float | None = None,
 ) -> dict[str, Any]:
     """Writes ``FOLDER.certificate.json`` beside a local folder of released Parquet files, and returns the certificate.
 
     Its content hashes run over the rows of all files in the order of the files' names: the order in which
     :func:`scumble.load` and ``scumble verify`` read the folder. Files of another mechanism, and files that do not say by
-    which they were made, are refused: :func:`release_batches` puts that into the schema's metadata. `rows`: how many there must be. `sticky`: the noise came from
-    a sticky key, which the certificate must say. `sign`: signs it with this key.
+    which they were made, are refused: :func:`release_batches` puts that into the schema's metadata. `rows`: how many there
+    must be. `sticky`: the noise came from a sticky key, which the certificate must say. `sign`: signs it with this key.
+    `rows_per_person`: no person has more rows in the folder, and the certificate states their loss together.
     """
     path = pathlib.Path(folder).absolute()
     files = sorted(str(file) for file in path.glob("*.parquet") if not file.name.startswith((".", "_")))
-    text = certificate_of(files, mechanism, encoding, rows, sticky, sign)
+    promise = None if rows_per_person is None else (rows_per_person, person_delta)
+    text = certificate_of(files, mechanism, encoding, rows, sticky, sign, promise)
     with open(path.with_name(f"{path.name}.certificate.json"), "x", encoding="utf-8") as file:
         file.write(text)
     return json.loads(text)
@@ -121,10 +132,11 @@ def certificate_of(
     rows: int | None,
     sticky: bool,
     sign: Key | None,
+    promise: tuple[int, float | None] | None = None,
 ) -> str:
     """The certificate of these files in this order, as JSON."""
     key = None if sign is None else secret(sign)
-    found, text = mechanism._inner.certify(files, encoding, sticky, key) or (0, "")
+    found, text = mechanism._inner.certify(files, encoding, sticky, key, promise) or (0, "")
     if found == 0 or found != (rows or found):
         raise DataError(f"{found} rows were written, {rows or 'some'} expected: the input changed meanwhile")
     return text

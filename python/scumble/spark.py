@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -22,7 +23,7 @@ from ._account import Account
 from ._errors import DataError, FileError, ParameterError
 from ._keys import Key, secret
 from ._mechanism import Mechanism
-from .arrow import certificate_of, new_key, release_batches
+from .arrow import ID, certificate_of, new_key, release_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,15 +34,19 @@ def release(
     *,
     mechanism: Mechanism,
     column: str = "vector",
-    id: str = "id",
+    id: str | None = None,
     label: str | None = None,
     encoding: str | None = None,
     out: str | None = None,
     account: Account | None = None,
     sticky_key: Key | None = None,
     sign: Key | None = None,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    person_delta: float | None = None,
 ) -> DataFrame:
-    """Releases the array column `column` of `df`; gives a DataFrame with the columns ``id``, ``label`` and ``sketch``.
+    """Releases the array column `column` of `df`; gives a DataFrame with the column ``sketch``, and with ``id`` and
+    ``label`` where `id` and `label` name columns to release as they are.
 
     With `out` the job runs now: Parquet files are written to the folder `out`, which must not exist, the certificate to
     ``OUT.certificate.json`` beside it, and the DataFrame reads the files. ``scumble.load(out)`` and ``scumble verify`` read
@@ -52,16 +57,25 @@ def release(
     The noise of a row is a keyed pseudo-random function of its id and content, so a task that runs twice, after a failure
     or as a speculative copy, gives the same bytes. The key is made here by the driver, travels in the closure of this job
     only, is never stored with the data, and is gone with the DataFrame. Ids must be there, unique, and not computed anew
-    on every run: anything else is a :class:`scumble.DataError`.
+    on every run: anything else is a :class:`scumble.DataError`. Without `id` they are read from a column called ``id``,
+    which stays behind.
 
     `account`: one entry for the job, reserved before it starts and recorded with the certificate. It stays spent if the
     job fails, which may leave files behind, and without `out`, where nobody knows what becomes of the DataFrame.
 
     `sticky_key`: noise from this key, see :meth:`scumble.Mechanism.release`, in place of the job's own; the account is
     charged for a whole release all the same. `sign`: signs the certificate; both as in :func:`certify`.
+
+    `person`, with `rows_per_person`: the column that says whose row it is, and the most rows of a person that leave; the
+    others are left out by a keyed choice that no value has a part in. The certificate states the loss of all rows of a
+    person together (`person_delta`: see :meth:`scumble.Mechanism.release`). The column itself is not released.
     """
     # Every check that needs no row comes before the charge.
     _check_plan(df)
+    key = new_key() if sticky_key is None else secret(sticky_key)
+    promise = _promise(mechanism, person, rows_per_person, person_delta)
+    if person is not None and promise is not None:
+        df = _chosen(df, mechanism, key, id or ID, person, promise[0])
     spark, columns = df.sparkSession, _columns(column, id, label)
     missing = [name for name in columns if name not in df.columns]
     if missing:
@@ -74,8 +88,7 @@ def release(
         target.check_new()
     folder = None if target is None else target.local()
     pieces = None if folder is None else _spark_files.pieces(df, columns)
-    rows = _check_ids(df, id, pieces)
-    key = new_key() if sticky_key is None else secret(sticky_key)
+    rows = _check_ids(df, id or ID, pieces)
     reserved = None if account is None else account.reserve(_scumble.Releaser(mechanism._inner, encoding))
     task = _task(mechanism, key, column, id, label, encoding)
     if reserved is not None:
@@ -87,7 +100,7 @@ def release(
     else:
         df.select(*columns).mapInArrow(task, schema).write.parquet(out)
     del task, key
-    text = _certify(spark, out, mechanism, encoding, rows, sticky_key is not None, sign)
+    text = _certify(spark, out, mechanism, encoding, rows, sticky_key is not None, sign, promise)
     if reserved is not None:
         reserved.record(text)
     return spark.read.schema(schema).parquet(out)
@@ -102,9 +115,12 @@ def certify(
     rows: int | None = None,
     sticky: bool = False,
     sign: Key | None = None,
+    rows_per_person: int | None = None,
+    person_delta: float | None = None,
 ) -> dict[str, Any]:
     """As :func:`scumble.arrow.certify`, for a folder on whatever file system Spark wrote to."""
-    return json.loads(_certify(spark, out, mechanism, encoding, rows, sticky, sign))
+    promise = None if rows_per_person is None else (rows_per_person, person_delta)
+    return json.loads(_certify(spark, out, mechanism, encoding, rows, sticky, sign, promise))
 
 
 def _certify(
@@ -115,15 +131,16 @@ def _certify(
     rows: int | None,
     sticky: bool,
     sign: Key | None,
+    promise: tuple[int, float | None] | None,
 ) -> str:
     folder = _Folder(spark, out)
-    text = certificate_of(folder.parquet_files(), mechanism, encoding, rows, sticky, sign)
+    text = certificate_of(folder.parquet_files(), mechanism, encoding, rows, sticky, sign, promise)
     folder.write_beside(".certificate.json", text)
     return text
 
 
 def _task(
-    mechanism: Mechanism, key: bytes, column: str, id: str, label: str | None, encoding: str | None
+    mechanism: Mechanism, key: bytes, column: str, id: str | None, label: str | None, encoding: str | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -145,11 +162,51 @@ def _task(
     return task
 
 
-def _columns(column: str, id: str, label: str | None) -> list[str]:
-    return list(dict.fromkeys(name for name in (column, id, label) if name is not None))
+def _promise(
+    mechanism: Mechanism, person: str | None, most: int | None, delta: float | None
+) -> tuple[int, float | None] | None:
+    """The most rows of a person, and the delta for all of them; checked before anything runs."""
+    if person is None and most is None and delta is None:
+        return None
+    if person is None or most is None:
+        raise ParameterError("give person and rows_per_person together")
+    mechanism._inner.certificate(None, 0, "", person=(most, delta))
+    return most, delta
 
 
-def _schema(df: DataFrame, mechanism: Mechanism, id: str, label: str | None, encoding: str | None) -> T.StructType:
+def _chosen(df: DataFrame, mechanism: Mechanism, key: bytes, id: str, person: str, most: int) -> DataFrame:
+    """The rows that stay: of each person those that the key ranks first. Ranks are drawn by tasks, as the noise is."""
+    for name in (id, person):
+        if name not in df.columns:
+            raise ParameterError(f"there is no column {name!r}")
+    if df.where(F.col(person).isNull()).limit(1).count():
+        raise DataError(f"some rows have no {person!r}: every row needs a person")
+    ranked = df.select(F.col(id).alias("row"), F.col(person).cast("string").alias("person"))
+    schema = T.StructType([*ranked.schema.fields, T.StructField("rank", T.LongType())])
+    ranks = _ranks(mechanism, key)
+    window = Window.partitionBy("person").orderBy("rank", "row")
+    first = ranked.mapInArrow(ranks, schema).withColumn("place", F.row_number().over(window)).where(F.col("place") <= most)
+    return df.join(first.select(F.col("row").alias(id)), on=id, how="left_semi")
+
+
+def _ranks(mechanism: Mechanism, key: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def ranks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        releaser = _scumble.Releaser(mechanism._inner, None, key)
+        for batch in batches:
+            rows, persons = (batch.column(name).cast(pa.string()).to_pylist() for name in ("row", "person"))
+            rank = pa.array(releaser.ranks(persons, rows), pa.int64())
+            yield pa.RecordBatch.from_arrays([*batch.columns, rank], ["row", "person", "rank"])
+
+    return ranks
+
+
+def _columns(column: str, id: str | None, label: str | None) -> list[str]:
+    return list(dict.fromkeys(name for name in (column, id or ID, label) if name is not None))
+
+
+def _schema(
+    df: DataFrame, mechanism: Mechanism, id: str | None, label: str | None, encoding: str | None
+) -> T.StructType:
     def plain(name: str) -> T.DataType:
         kind = df.schema[name].dataType
         if isinstance(kind, (T.IntegralType, T.BooleanType)):
@@ -159,9 +216,8 @@ def _schema(df: DataFrame, mechanism: Mechanism, id: str, label: str | None, enc
     name = mechanism._inner.encoding(encoding)
     numbers: dict[str, T.DataType] = {"f32": T.FloatType(), "i16": T.ShortType(), "b8": T.ByteType()}
     sketch = T.ArrayType(numbers[name]) if name in numbers else T.BinaryType()
-    fields = [T.StructField("id", plain(id))]
-    fields += [T.StructField("label", plain(label))] if label is not None else []
-    return T.StructType([*fields, T.StructField("sketch", sketch, metadata=dict([mechanism._inner.digest()]))])
+    carried = [T.StructField(to, plain(name)) for to, name in (("id", id), ("label", label)) if name is not None]
+    return T.StructType([*carried, T.StructField("sketch", sketch, metadata=dict([mechanism._inner.digest()]))])
 
 
 def _check_plan(df: DataFrame) -> None:

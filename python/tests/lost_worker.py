@@ -158,7 +158,7 @@ try:
         pq.write_table(pa.table({"id": ids, "vector": vectors}), folder / "input" / f"{part}.parquet")
     df = spark.read.parquet(str(folder / "input"))
     mechanism = scumble.Mechanism("dp-oporp-staircase", dim=16, k=8, epsilon=2.0, range=(0.0, 1.0), seed=bytes(32))
-    released = scumble.spark.release(df, mechanism=mechanism)
+    released = scumble.spark.release(df, mechanism=mechanism, id="id")
     out = str(folder / "out")
     with concurrent.futures.ThreadPoolExecutor() as pool:
         killing = pool.submit(kill_one)

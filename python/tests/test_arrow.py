@@ -10,7 +10,7 @@ import scumble
 from conftest import mechanism
 from scumble.arrow import certify, new_key, release_batches
 
-KEY = bytes(range(32))
+KEY = f"scumble-sticky-key {bytes(range(32)).hex()}\n".encode()
 
 
 def batch(x, ids, **columns) -> pa.RecordBatch:
@@ -19,7 +19,7 @@ def batch(x, ids, **columns) -> pa.RecordBatch:
 
 
 def sketches(batches, **options) -> dict:
-    options = {"mechanism": mechanism(), "key": KEY} | options
+    options = {"mechanism": mechanism(), "key": KEY, "id": "id"} | options
     table = pa.Table.from_batches(release_batches(batches, **options))
     return dict(zip(table["id"].to_pylist(), table["sketch"].to_pylist()))
 
@@ -53,10 +53,11 @@ def test_keyed_noise_has_the_right_scale(rng):
 def test_columns_and_types(rng):
     x = rng.random((4, 64))
     rows = batch(x, ["a", "b", "c", "d"], kind=pa.array(["x", "y", "x", "y"]).dictionary_encode())
-    (out,) = release_batches([rows], mechanism=mechanism(), key=KEY, label="kind")
+    (out,) = release_batches([rows], mechanism=mechanism(), key=KEY, id="id", label="kind")
     assert out.schema.names == ["id", "label", "sketch"] and out["label"].to_pylist() == ["x", "y", "x", "y"]
     assert out.schema.field("sketch").type == pa.list_(pa.field("item", pa.float32(), False), 32)
     (out,) = release_batches([rows], mechanism=mechanism("dp-signoporp-ceil"), key=KEY)
+    assert out.schema.names == ["sketch"]  # nothing leaves that nobody named
     assert out.schema.field("sketch").type == pa.binary(4)
     (out,) = release_batches([rows], mechanism=mechanism("dp-signoporp-ceil"), key=KEY, fixed_size=False)
     assert out.schema.field("sketch").type == pa.binary()
@@ -91,7 +92,7 @@ def test_certify_a_folder(rng, tmp_path):
     folder.mkdir()
     for part in (1, 0):
         rows = batch(rng.random((30, 64)), np.arange(30) + 30 * part, kind=pa.array(["é"] * 30))
-        released = release_batches([rows], mechanism=mechanism(), key=KEY, label="kind")
+        released = release_batches([rows], mechanism=mechanism(), key=KEY, id="id", label="kind")
         pq.write_table(pa.Table.from_batches(released), folder / f"part-{part}.parquet")
     certificate = certify(folder, mechanism=mechanism(), rows=60)
     r = scumble.load(folder)

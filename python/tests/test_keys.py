@@ -10,7 +10,7 @@ import pytest
 
 import scumble
 from conftest import mechanism, run
-from scumble.arrow import certify, release_batches
+from scumble.arrow import certify, new_key, release_batches
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def test_rows_that_have_not_changed_give_the_same_bytes(rng, sticky):
     order = rng.permutation(200)
     changed = x[order].copy()
     changed[order < 3] += 0.25
-    again = m.release(changed, ids=ids[order].astype(str), sticky_key=sticky.read_bytes())  # an id counts as its text
+    again = m.release(changed, ids=ids[order].astype(str), sticky_key=sticky.read_bytes(), id="id")  # an id counts as its text
     equal = (again.values == first.values[order]).all(axis=1)
     assert np.array_equal(equal, order >= 3)
     assert (again.values[~equal] != first.values[order][~equal]).mean() > 0.9  # all of a changed row's noise is new
-    assert not (m.release(x, ids=ids, sticky_key=bytes(32)).values == first.values).all(axis=1).any()
+    assert not (m.release(x, ids=ids, sticky_key=new_key()).values == first.values).all(axis=1).any()
     with pytest.raises(scumble.NotPrivate, match="needs ids"):
         m.release(x, sticky_key=sticky)
 
@@ -102,7 +102,7 @@ def test_a_certificate_of_a_folder_can_be_signed(rng, signing, tmp_path):
 
     batch = pa.record_batch({"id": ["a"], "vector": [rng.random(64).tolist()]})
     (tmp_path / "out").mkdir()
-    released = release_batches([batch], mechanism=mechanism(), key=bytes(32))
+    released = release_batches([batch], mechanism=mechanism(), key=new_key(), id="id")
     pq.write_table(pa.Table.from_batches(released), tmp_path / "out" / "0.parquet")
     certify(tmp_path / "out", mechanism=mechanism(), sign=signing)
     assert scumble.verify(tmp_path / "out", key=f"{signing}.pub")["rows"] == 1
@@ -138,6 +138,7 @@ def test_key_files(cli, signing, sticky, tmp_path):
     for arguments, message in (
         ({"sticky_key": signing}, "not a key for noise"),
         ({"sticky_key": b"short"}, "not a key for noise"),
+        ({"sticky_key": bytes(32)}, "not a key for noise"),  # 32 bytes of anything
         ({"sign": f"{signing}.pub"}, "not a signing key"),
     ):
         with pytest.raises(scumble.ParameterError, match=message):

@@ -21,7 +21,7 @@ pub fn public_key(path: &Path) -> Result<PublicKey, Failure> {
     key.map_err(|error| Failure::error(format!("{}: {error}", path.display())))
 }
 
-/// A key for sticky releases: the line that keygen writes, or 32 bytes as they are.
+/// A key for sticky releases: the line that keygen writes.
 pub fn sticky_key(path: &Path) -> Result<NoiseKey, Failure> {
     NoiseKey::from_file(&read_secret(path)?).ok_or_else(|| {
         Failure::error(format!("{}: not a sticky key; make one with scumble keygen --sticky", path.display()))

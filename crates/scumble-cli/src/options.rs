@@ -94,19 +94,23 @@ pub struct InputOptions {
     /// Parquet column with the vectors
     #[arg(long, value_name = "NAME", default_value = "vector", help_heading = "Input")]
     column: String,
-    /// Column with the row ids, carried through as they are [default: id, if there is one]
+    /// Column with row ids to carry through as they are: ids are released without noise
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     id: Option<String>,
     /// Column with labels to carry through as they are: labels are released without noise
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub label: Option<String>,
+    /// Is the first line of a CSV file a header? [default: yes if it is all text, no if it is all numbers]
+    #[arg(long, value_name = "YES|NO", value_parser = PossibleValuesParser::new(["yes", "no"]).map(|text: String| text == "yes"), help_heading = "Input")]
+    header: Option<bool>,
 }
 
 impl InputOptions {
     /// As the reader takes them.
     pub fn read_options(&self, dim: Option<usize>) -> ReadOptions {
-        let Self { format, column, id, label } = self;
-        ReadOptions { format: *format, column: column.clone(), id: id.clone(), label: label.clone(), dim }
+        let Self { format, column, id, label, header } = self;
+        let (column, id, label) = (column.clone(), id.clone(), label.clone());
+        ReadOptions { format: *format, column, id, label, dim, header: *header, ..ReadOptions::default() }
     }
 }
 

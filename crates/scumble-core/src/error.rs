@@ -82,6 +82,12 @@ pub enum DataErrorKind {
     /// Sparse indices must rise strictly: a repeated attribute would count twice against the sensitivity.
     #[error("sparse indices must be strictly increasing")]
     IndexOrder,
+    /// An attribute that a sparse row leaves out is 0, and stays 0 where a stored one is clipped to the range.
+    #[error(
+        "sparse rows need a range that holds 0: an attribute that is left out is 0, and a stored one would be clipped \
+         away from it; widen the range, or give dense rows"
+    )]
+    SparseRange,
     /// The row breaks a promise on which the guarantee rests.
     #[error("the row's norm is below the promised norm bound; drop it or lower --norm-bound")]
     NormBelowBound,

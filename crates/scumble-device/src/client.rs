@@ -294,6 +294,6 @@ fn refusal(error: ReleaseError) -> Refusal {
         DataErrorKind::Nan | DataErrorKind::Infinite => Refusal::NotFinite,
         DataErrorKind::Dimension { .. } => Refusal::WrongDimension,
         DataErrorKind::IndexOutOfRange { .. } | DataErrorKind::IndexOrder => Refusal::WrongIndex,
-        DataErrorKind::NormBelowBound => Refusal::NotPrivate,
+        DataErrorKind::NormBelowBound | DataErrorKind::SparseRange => Refusal::NotPrivate,
     }
 }

@@ -4,6 +4,7 @@ use pyo3::BoundObject;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use scumble::decode::DecodeError;
+use scumble::entropy::NoEntropy;
 use scumble::error::{DataError, ParameterError};
 use scumble::estimate::EstimateError;
 use scumble::files::{JobError, OpenError, ReadError, ReadErrorKind, WriteError};
@@ -76,9 +77,15 @@ impl Named for ReleaseError {
     fn named(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Data(error) => error.named(py),
-            Self::NoEntropy(error) => raise(py, "ScumbleError", error),
+            Self::NoEntropy(error) => error.named(py),
             Self::Unpaid { row } => exception(py, "DataError", (self.to_string(), row)),
         }
+    }
+}
+
+impl Named for NoEntropy {
+    fn named(self, py: Python<'_>) -> PyErr {
+        raise(py, "ScumbleError", self)
     }
 }
 

@@ -4,19 +4,21 @@ use crate::errors::OrRaise;
 use crate::keys;
 use crate::mechanism::Mechanism;
 use pyo3::prelude::*;
-use scumble::files::{AccountOf, Job, JobError, ReadOptions, release};
+use scumble::files::{AccountOf, Aside, Job, JobError, ReadOptions, RowsPerPerson, release};
 use scumble::ledger::Budget;
 use scumble::release::Releaser;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Which account pays: ledger, data set, and at the first use its budget (epsilon, delta).
 type Account = (PathBuf, String, Option<(f64, f64)>);
 
-/// Releases a file into a new file and gives the certificate's text. `reading`: how to read it, by name.
+/// Releases a file into a new file; gives the certificate's text, and for the operator how many rows were left out.
+/// `reading`: how to read it, by name. `bound`: the most rows of a person, and the delta for all of them together.
 #[pyfunction]
-#[pyo3(signature = (mechanism, input, out, reading, encoding=None, account=None, key=None, sign=None, progress=None))]
+#[pyo3(signature = (mechanism, input, out, reading, encoding=None, account=None, key=None, sign=None, progress=None, bound=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn release_file(
     py: Python<'_>,
@@ -29,7 +31,8 @@ pub fn release_file(
     key: Option<&[u8]>,
     sign: Option<&[u8]>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
+    bound: Option<(usize, Option<f64>)>,
+) -> PyResult<(String, u64)> {
     let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
     let mut releaser = Releaser::new(mechanism.inner.clone(), encoding).or_raise(py)?;
     if let Some(key) = key {
@@ -57,12 +60,28 @@ pub fn release_file(
     };
     let mut reading = reading.options(py)?;
     reading.dim = reading.dim.or(Some(mechanism.inner.parameters().dim));
-    let job = Job { input, reading, out, sign: sign.as_ref(), account: account.transpose()?, progress: Some(&watch) };
+    let persons = bound.map(|(rows, delta)| RowsPerPerson { rows, delta });
+    let left_out = AtomicU64::new(0);
+    let aside = |aside| {
+        if let Aside::LeftOut(rows) = aside {
+            left_out.store(rows, Ordering::Relaxed);
+        }
+    };
+    let job = Job {
+        input,
+        reading,
+        persons,
+        out,
+        sign: sign.as_ref(),
+        account: account.transpose()?,
+        progress: Some(&watch),
+        aside: Some(&aside),
+    };
     let released = py.detach(|| release(&job, |_| Ok::<_, JobError>(releaser)));
     if let Some(error) = raised.lock().expect("nothing panics here").take() {
         return Err(error);
     }
-    Ok(released.or_raise(py)?.to_json())
+    Ok((released.or_raise(py)?.to_json(), left_out.into_inner()))
 }
 
 /// How to read a file, as keyword arguments; `None` takes the library's default.
@@ -73,7 +92,9 @@ pub struct Reading {
     column: Option<String>,
     id: Option<String>,
     label: Option<String>,
+    person: Option<String>,
     dim: Option<usize>,
+    header: Option<bool>,
 }
 
 impl Reading {
@@ -84,7 +105,9 @@ impl Reading {
             column: self.column.unwrap_or(defaults.column),
             id: self.id,
             label: self.label,
+            person: self.person,
             dim: self.dim,
+            header: self.header,
         })
     }
 }

@@ -12,7 +12,7 @@ pub fn noise_key(py: Python<'_>, content: &[u8]) -> PyResult<NoiseKey> {
         raise(
             py,
             "ParameterError",
-            "not a key for noise: give 32 secret bytes, or make one with keygen(..., sticky=True)",
+            "not a key for noise: make one with keygen(..., sticky=True), or with arrow.new_key() for one job",
         )
     })
 }

@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::keys;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use scumble::certificate::{Certificate, GuaranteeStatement};
+use scumble::certificate::{Certificate, GuaranteeStatement, PersonStatement};
 use scumble::error::ParameterError;
 use scumble::files::{FilesHasher, MECHANISM_KEY};
 use scumble::mechanism::{self, MechanismId};
@@ -77,8 +77,9 @@ impl Mechanism {
     }
 
     /// The certificate of released Parquet files in this order, as JSON, and their number of rows; None without rows.
-    /// `sticky`: noise from a kept key. `sign`: a key's content.
-    #[pyo3(signature = (files, encoding=None, sticky=false, sign=None))]
+    /// `sticky`: noise from a kept key. `sign`: a key's content. `person`: the most rows of a person, and the delta for all of
+    /// them together.
+    #[pyo3(signature = (files, encoding=None, sticky=false, sign=None, person=None))]
     fn certify(
         &self,
         py: Python<'_>,
@@ -86,6 +87,7 @@ impl Mechanism {
         encoding: Option<&str>,
         sticky: bool,
         sign: Option<&[u8]>,
+        person: Option<(usize, Option<f64>)>,
     ) -> PyResult<Option<(u64, String)>> {
         let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
         let encoder = Encoder::new(&self.inner, encoding).or_raise(py)?;
@@ -99,6 +101,9 @@ impl Mechanism {
         let mut certificate = Certificate::new(&self.inner, &encoder, rows, hashes.into());
         if sticky {
             certificate = certificate.sticky();
+        }
+        if let Some((most, delta)) = person {
+            certificate = certificate.for_persons(PersonStatement::new(&self.inner, most, delta).or_raise(py)?);
         }
         if let Some(key) = sign {
             certificate = certificate.signed(&keys::signing_key(py, key)?);

@@ -8,9 +8,9 @@ use crate::record_batch::{from_arrow, sketch_array};
 use crate::release::Release;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyRecordBatch};
-use scumble::certificate::SigningKey;
+use scumble::certificate::{PersonStatement, SigningKey};
 use scumble::columns::Column;
-use scumble::files::{IdCheck, ReadOptions};
+use scumble::files::{IdCheck, Persons, Ranking, ReadOptions, retain_rows};
 use scumble::release::{self, Fingerprint};
 use scumble::vectors::Rows;
 use std::path::Path;
@@ -28,11 +28,19 @@ pub struct Releaser {
     pub inner: release::Releaser,
     sign: Option<SigningKey>,
     ids: Option<Column>,
+    chosen: Option<Chosen>,
     bytes: Vec<u8>,
     rows: u64,
     seen: IdCheck,
+    looked: usize,
     /// What a sticky release will show, for a ledger.
     shown: Vec<Fingerprint>,
+}
+
+/// Which rows stay, of persons with several.
+struct Chosen {
+    keep: Vec<bool>,
+    statement: PersonStatement,
 }
 
 /// Does `work(start, rows)` on a block, piece by piece, with a look at the signals after each. Pieces grow with the speed:
@@ -85,10 +93,11 @@ impl Releaser {
 
 #[pymethods]
 impl Releaser {
-    /// `key`: content of a key file, or 32 bytes; noise is then a function of key, mechanism, row id and row. Without it
-    /// noise is fresh. `sign`: content of a key file that signs the certificate.
+    /// `key`: content of a key file; noise is then a function of key, mechanism, row id and row. Without it noise is
+    /// fresh. `sign`: content of a key file that signs the certificate. `persons`: whose row each is, the most rows of a
+    /// person that leave, and the delta for all of them together.
     #[new]
-    #[pyo3(signature = (mechanism, encoding=None, key=None, ids=None, sign=None))]
+    #[pyo3(signature = (mechanism, encoding=None, key=None, ids=None, sign=None, persons=None))]
     fn new(
         py: Python<'_>,
         mechanism: &Mechanism,
@@ -96,6 +105,7 @@ impl Releaser {
         key: Option<&[u8]>,
         ids: Option<Names>,
         sign: Option<&[u8]>,
+        persons: Option<(Names, usize, Option<f64>)>,
     ) -> PyResult<Self> {
         let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
         let mut inner = release::Releaser::new(mechanism.inner.clone(), encoding).or_raise(py)?;
@@ -104,18 +114,28 @@ impl Releaser {
         }
         let ids = ids.map(Column::from);
         let sign = sign.map(|key| keys::signing_key(py, key)).transpose()?;
-        Ok(Self { inner, sign, ids, bytes: Vec::new(), rows: 0, seen: IdCheck::new(), shown: Vec::new() })
+        let chosen = persons.map(|(names, most, delta)| {
+            let statement = PersonStatement::new(inner.mechanism(), most, delta).or_raise(py)?;
+            let (names, ranking) = (Column::from(names), Ranking::of(&inner).or_raise(py)?);
+            let persons = Persons::among(&names, ids.as_ref(), most, ranking);
+            Ok::<_, PyErr>(Chosen { keep: persons.pass().keep(&names, ids.as_ref()), statement })
+        });
+        let (chosen, seen) = (chosen.transpose()?, IdCheck::new());
+        Ok(Self { inner, sign, ids, chosen, bytes: Vec::new(), rows: 0, seen, looked: 0, shown: Vec::new() })
     }
 
     /// Takes note of what a sticky release of these rows will show.
     fn look<'py>(&mut self, py: Python<'py>, rows: Input<'py>) -> PyResult<()> {
-        let held = rows.hold(py, self.inner.mechanism().parameters().dim, self.shown.len() as u64)?;
+        let held = rows.hold(py, self.inner.mechanism().parameters().dim, self.looked as u64)?;
         for block in held.blocks()? {
             in_pieces(py, block.len(), |start, size| {
-                let (piece, first) = (block.slice(start, size), self.shown.len());
+                let (piece, first) = (block.slice(start, size), self.looked);
                 let id = named(self.ids.as_ref(), first);
                 let found = py.detach(|| self.inner.fingerprints(piece, first as u64, id)).or_raise(py)?;
-                self.shown.extend(found);
+                let keep = self.chosen.as_ref().map(|chosen| &chosen.keep);
+                let stays = |i: &usize| keep.is_none_or(|keep| keep[first + i]);
+                self.shown.extend(found.into_iter().enumerate().filter(|(i, _)| stays(i)).map(|(_, row)| row));
+                self.looked += size;
                 Ok(())
             })?;
         }
@@ -152,9 +172,30 @@ impl Releaser {
     /// The release of all rows that were added.
     #[pyo3(signature = (labels=None))]
     fn finish(&mut self, py: Python<'_>, labels: Option<Names>) -> PyResult<Release> {
-        let (bytes, ids, labels) = (std::mem::take(&mut self.bytes), self.ids.take(), labels.map(Column::from));
-        let release = py.detach(|| release::Release::new(&self.inner, bytes, ids, labels));
+        let (mut bytes, mut ids) = (std::mem::take(&mut self.bytes), self.ids.take());
+        let mut labels = labels.map(Column::from);
+        let chosen = self.chosen.take();
+        if let Some(Chosen { keep, .. }) = &chosen {
+            retain_rows(&mut bytes, self.inner.encoder().bytes_per_row(), keep);
+            [&mut ids, &mut labels].into_iter().flatten().for_each(|column| *column = column.filter(keep));
+        }
+        let mut release = py.detach(|| release::Release::new(&self.inner, bytes, ids, labels));
+        if let Some(Chosen { statement, .. }) = chosen {
+            release = release.for_persons(statement);
+        }
         Ok(Release { inner: if let Some(key) = &self.sign { release.signed(key) } else { release } })
+    }
+
+    /// How many rows stay of those whose persons were given: for the operator only.
+    fn staying(&self) -> Option<usize> {
+        self.chosen.as_ref().map(|chosen| chosen.keep.iter().filter(|keep| **keep).count())
+    }
+
+    /// The rank of each row among those of its person, by the key of the noise: the first ones stay.
+    fn ranks(&self, py: Python<'_>, persons: Vec<String>, rows: Vec<String>) -> PyResult<Vec<i64>> {
+        let ranking = Ranking::of(&self.inner).or_raise(py)?;
+        let rank = |(person, row): (&String, &String)| (ranking.rank(person, row) >> 1) as i64;
+        Ok(persons.iter().zip(&rows).map(rank).collect())
     }
 
     /// The sketches of a record batch, with noise by the id column when there is a key. Keeps nothing.

@@ -84,6 +84,18 @@ impl Column {
         }
     }
 
+    /// The entries that stay.
+    pub fn filter(&self, keep: &[bool]) -> Self {
+        fn those<T: Clone>(all: &[T], keep: &[bool]) -> Vec<T> {
+            all.iter().zip(keep).filter(|(_, keep)| **keep).map(|(x, _)| x.clone()).collect()
+        }
+        match self {
+            Self::Int(v) => Self::Int(those(v, keep)),
+            Self::Float(v) => Self::Float(those(v, keep)),
+            Self::Text(v) => Self::Text(those(v, keep)),
+        }
+    }
+
     /// Adds the entries of another column of the same kind; false if the kinds differ.
     #[must_use]
     pub fn append(&mut self, other: Self) -> bool {

@@ -8,9 +8,10 @@
 //! | module | holds |
 //! |---|---|
 //! | [`columns`] | ids and labels that travel beside the rows |
+//! | [`accounting`] | how losses add up |
 //! | [`certificate`] | the claim that travels with the data: certificate, signature, statement, content hashes |
 //! | [`release`] | a finished release, the only thing that consumers' modules accept |
-//! | [`ledger`] | how losses add up, and the SQLite file that keeps count |
+//! | [`ledger`] | the SQLite file that keeps count |
 //! | [`files`] | formats in and out |
 //! | [`structure`] | public structure learned from a public sample: bins, components, books |
 //! | [`estimate`] | inner product, norm, distance, cosine, angle: value, variance, interval |
@@ -74,6 +75,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod accounting;
 pub mod campaign;
 pub mod certificate;
 pub mod columns;

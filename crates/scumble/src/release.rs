@@ -1,7 +1,7 @@
 //! A finished release: certificate, ids, labels and encoded rows. What consumers hold, and the only thing that
 //! `estimate`, `search` and `statistics` accept. Beside it what makes one: the core's releaser and encoder.
 
-use crate::certificate::{Certificate, ColumnLayout, ContentHasher, SigningKey};
+use crate::certificate::{Certificate, ColumnLayout, ContentHasher, PersonStatement, SigningKey};
 use crate::columns::Column;
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
@@ -40,6 +40,12 @@ impl Release {
         hasher.update(rows, &bytes, ids.as_ref(), labels.as_ref());
         let certificate = Certificate::of(releaser, rows as u64, hasher.finish().into());
         Self { certificate, mechanism, encoder, bytes, ids, labels }
+    }
+
+    /// The same with what holds for a person of whom at most so many rows were taken.
+    pub fn for_persons(mut self, person: PersonStatement) -> Self {
+        self.certificate = self.certificate.for_persons(person);
+        self
     }
 
     /// The same with a signed certificate.

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  scumble evaluate vectors.npy --range 0,1 --mechanisms dp-oporp-staircase,dp-oporp \
-                  --epsilons 1,2,5,10 -k 64,256 --out report.html\n  scumble evaluate mail.svm.gz --range 0,1 --labels \
+                  --epsilons 1,2,5,10 -k 64,256 --out report.html\n  scumble evaluate mail.svm.gz --dim 171642 --range 0,1 --labels \
                   --density 0.004 --mechanisms dp-signoporp-ceil,dp-oporp-zones --epsilons 1,3,5 -k 1024 --out report.html"
 )]
 pub struct Evaluate {
@@ -90,6 +90,9 @@ pub struct Evaluate {
     /// The report page
     #[arg(short, long, value_name = "FILE", default_value = "report.html", value_hint = ValueHint::FilePath)]
     out: PathBuf,
+    /// Number of attributes: LIBSVM needs it; checked for other kinds
+    #[arg(long, value_name = "P")]
+    dim: Option<usize>,
     #[command(flatten)]
     input: InputOptions,
 }
@@ -98,7 +101,11 @@ impl Evaluate {
     /// Runs the verb.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         print::note("evaluation reads the private rows: the report is not private, keep it with them");
-        let data = read_all(&self.data, &self.input.read_options(None))?;
+        let mut options = self.input.read_options(self.dim);
+        if matches!(self.labels, Some(None)) {
+            options.label.get_or_insert_with(|| "label".to_owned());
+        }
+        let data = read_all(&self.data, &options)?;
         let rows = data.rows();
         let candidates = self.candidates(rows.dim())?;
         let mut settings = Settings {

@@ -56,6 +56,9 @@ pub fn words(certificate: &Certificate) -> String {
     });
     privacy.add("unit", certificate.unit.sentence(certificate.beta));
     privacy.add("promise", certificate.guarantee.statement.clone());
+    if let Some(person) = &certificate.person {
+        privacy.add("person", person.statement.clone());
+    }
     match &claim.guarantee {
         Some(guarantee) => {
             let near = guarantee.group(1);

@@ -6,7 +6,7 @@ use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions, Trus
 use crate::print::{self, Bar, Facts, Paint, grouped, note, number, warn};
 use clap::{Args, ValueHint};
 use scumble::certificate::Certificate;
-use scumble::files::{Job, release};
+use scumble::files::{Aside, Job, ReadOptions, RowsPerPerson, release};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -26,11 +26,20 @@ pub struct Release {
     input: PathBuf,
     #[command(flatten)]
     output: OutputOptions,
-    /// Number of attributes: for LIBSVM files that end before the last; checked for other kinds
+    /// Number of attributes: LIBSVM needs it, as a number that does not come from the rows; checked for other kinds
     #[arg(long, value_name = "P", help_heading = "Input")]
     dim: Option<usize>,
     #[command(flatten)]
     reading: InputOptions,
+    /// Column that says whose row it is: at most --rows-per-person of each leave; it is not released itself
+    #[arg(long, value_name = "NAME", requires = "rows_per_person", help_heading = "Input")]
+    person: Option<String>,
+    /// The most rows of a person that leave; the certificate states what they cost together
+    #[arg(long, value_name = "N", requires = "person", help_heading = "Input")]
+    rows_per_person: Option<usize>,
+    /// Failure probability at which the cost of a person's rows is stated [default: the mechanism's]
+    #[arg(long, value_name = "D", requires = "person", allow_negative_numbers = true, help_heading = "Input")]
+    person_delta: Option<f64>,
     #[command(flatten)]
     mechanism: MechanismOptions,
     #[command(flatten)]
@@ -47,11 +56,13 @@ impl Release {
         let progress = |done, all| bar.show(done, all);
         let job = Job {
             input: self.input.clone(),
-            reading: self.reading.read_options(self.dim),
+            reading: ReadOptions { person: self.person.clone(), ..self.reading.read_options(self.dim) },
+            persons: self.rows_per_person.map(|rows| RowsPerPerson { rows, delta: self.person_delta }),
             out: self.output.out.clone(),
             sign: sign.as_ref(),
             account: trust.account()?,
             progress: Some(&progress),
+            aside: Some(&aside),
         };
         let certificate = release(&job, |dim| {
             let releaser = self.mechanism.ask()?.releaser(dim, sticky)?;
@@ -79,6 +90,19 @@ impl Release {
     }
 }
 
+/// For the operator alone, on standard error.
+fn aside(aside: Aside) {
+    match aside {
+        Aside::Header(header) => {
+            let what = if header { "a header" } else { "a row" };
+            note(&format!("the first line was read as {what}; if it is none, say so with --header"));
+        }
+        Aside::LeftOut(rows) => {
+            note(&format!("{} rows are left out (for you only: it tells how many rows persons have)", grouped(rows)));
+        }
+    }
+}
+
 /// What was done, in a few lines.
 fn summary(out: &Path, certificate: &Certificate) -> String {
     let paint = Paint::stdout();
@@ -90,6 +114,9 @@ fn summary(out: &Path, certificate: &Certificate) -> String {
     facts.add("promise", certificate.guarantee.statement.clone());
     facts.add("", first);
     facts.add("", second);
+    if let Some(person) = &certificate.person {
+        facts.add("person", person.statement.clone());
+    }
     facts.add("mechanism", format!("{}: {}", certificate.mechanism.id, certificate.mechanism.summary));
     facts.add(
         "sketch",

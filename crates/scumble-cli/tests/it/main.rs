@@ -10,6 +10,8 @@ mod markers;
 mod mechanisms;
 mod memory;
 mod misleading;
+mod neighbours;
+mod persons;
 mod signatures;
 mod simd;
 mod snapshots;

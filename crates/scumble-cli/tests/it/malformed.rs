@@ -61,10 +61,12 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
         ("table.csv.parquet", b"a,b\n1,2\n".to_vec(), "parquet: "),
         ("empty.csv", vec![], "csv: "),
         ("headeronly.csv", head.into(), "no rows"),
-        ("noheader.csv", b"1,2,3,4\n5,6,7,8\n".to_vec(), "header"),
+        ("mixed.csv", b"id7,2,3,4\n5,6,7,8\n".to_vec(), "line 1: the first line mixes numbers and text"),
+        ("counting.csv", b"0,1,2,3\n5,6,7,8\n".to_vec(), "line 1: the first line counts"),
+        ("pandas.csv", b",a,b,c\n0,6,7,8\n".to_vec(), "line 1: a column has no name"),
         ("ragged.csv", format!("{head}1,2,3,4\n1,2,3\n").into(), "row 1"),
-        ("words.csv", format!("{head}1,2,3,4\n1,2,x,4\n").into(), "row 1 (line 3), column c: cell is not a number"),
-        ("blank.csv", format!("{head}1,,3,4\n").into(), "column b: cell is empty"),
+        ("words.csv", format!("{head}1,2,3,4\n1,2,x,4\n").into(), "row 1 (line 3), column 2: cell is not a number"),
+        ("blank.csv", format!("{head}1,,3,4\n").into(), "column 1: cell is empty"),
         ("nan.csv", format!("{head}1,2,3,nan\n").into(), "row 0, column 3"),
         ("latin1.csv", b"a,b\n1,\xff\n".to_vec(), "UTF-8"),
         ("twice.csv", b"id,a,b\n7,1,2\n8,1,2\n7,1,2\n".to_vec(), "row 2, column id: id is the same as that of row 0"),
@@ -85,7 +87,12 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
     let mut count = files.len();
     for (name, contents, says) in &files {
         folder.file(name, contents);
-        let line = folder.fails(&format!("release {name} --out out.npy {GOOD}"), 2);
+        let more = match *name {
+            name if name.ends_with(".svm") => "--dim 9",
+            "twice.csv" | "columns.csv" => "--id id",
+            _ => "",
+        };
+        let line = folder.fails(&format!("release {name} --out out.npy {GOOD} {more}"), 2);
         assert!(
             line.contains(&format!("scumble: {name}: ")) && line.contains(&says.replace("x.npy", name)),
             "{name}: {line}"
@@ -121,7 +128,8 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
     count += tables.len();
     for (name, fields, says) in tables {
         tables::write_parquet(&folder.path(name), &fields, 2, WriterProperties::builder().build());
-        let line = folder.fails(&format!("release {name} --out out.parquet {GOOD}"), 2);
+        let more = if name.contains("id") { "--id id" } else { "" };
+        let line = folder.fails(&format!("release {name} --out out.parquet {GOOD} {more}"), 2);
         assert!(line.contains(says), "{name}: {line}");
         std::fs::remove_file(folder.path(name)).unwrap();
         assert!(folder.names().is_empty(), "{name}: {:?}", folder.names());
@@ -134,12 +142,13 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
     let folder = Folder::new();
     npy_rows(&folder, "x.npy", 4, 4);
     folder.file("exists.npy", b"mine");
+    folder.file("x.svm", "1 1:0.5 3:1\n1 2:0.25\n");
     std::fs::create_dir(folder.path("empty")).unwrap();
     let before = folder.names();
     let base = "release x.npy --out o.npy --range 0,1";
     let cases = [
         ("release none.npy --out o.npy --epsilon 1 --range 0,1", "none.npy: "),
-        ("release empty --out o.npy --epsilon 1 --range 0,1", "no .parquet file in this folder"),
+        ("release empty --out o.npy --epsilon 1 --range 0,1", "no Parquet file in this folder"),
         ("release x.npy --out exists.npy --epsilon 1 --range 0,1 -k 2", "exists.npy: exists already"),
         ("release x.npy --out x.npy --epsilon 1 --range 0,1 -k 2", "input and output are the same file"),
         ("release empty --out empty/o.npy --epsilon 1 --range 0,1 -k 2", "inside the input folder"),
@@ -166,6 +175,11 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --mechanism no-such", "no-such"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --seed 12", "64 hexadecimal digits"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --dim 5", "attributes"),
+        ("release x.svm --out o.npy --epsilon 1 --range 0,1 -k 2", "x.svm: the file does not say how many attributes"),
+        ("release x.svm --out o.npy --epsilon 1 --range 1,2 -k 2 --dim 4", "sparse rows need a range that holds 0"),
+        ("plan --sample x.svm --epsilon 1 --range 0,1", "give dim"),
+        ("evaluate x.svm --range 0,1", "give dim"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --id id", "no columns that could be named"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --repeats 3 --mechanism dp-oporp-laplace", "repeats"),
         (
             "release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --mechanism dp-signoporp-rr --encoding f32",

@@ -62,7 +62,9 @@ fn plant(folder: &Folder) {
     folder.file("ragged.csv", format!("{csv}7,{LABEL},{INSIDE}\n"));
     folder.file("twice.csv", format!("{csv}0,{LABEL},{INSIDE},0,0,0\n"));
     folder.file("nan.csv", format!("{csv}7,{LABEL},{INSIDE},nan,{OUTSIDE},0\n"));
-    folder.file("head.csv", format!("{INSIDE},{OUTSIDE}\n"));
+    folder.file("head.csv", format!("{NAME},{OUTSIDE}\n0,1\n"));
+    folder.file("cells.csv", format!("{NAME},{LABEL}\n{LABEL},1\n"));
+    folder.file("named.csv", format!("id,user,a\n{NAME},{NAME},1\n"));
     folder.file("order.svm", format!("1 1:{INSIDE} 2:1\n1 2:{INSIDE} 1:{OUTSIDE}\n"));
     folder.file("entry.svm", format!("1 1:{INSIDE} 2:{INSIDE}:{OUTSIDE}\n"));
     let flat: Vec<f32> = rows.concat().iter().map(|&x| x as f32).collect();
@@ -87,7 +89,7 @@ const RUNS: &[&str] = &[
     "0: plan --dim 4 --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 2",
     "0: release ok.csv --out o1.parquet M --sign sign.key --ledger l.db --dataset d --budget 2",
     "0: release ok.csv --out o2.npy M --json",
-    "0: release ok.csv --out o3.npy M --sticky-key sticky.key --ledger l.db --dataset d",
+    "0: release ok.csv --out o3.npy M --id id --sticky-key sticky.key --ledger l.db --dataset d",
     "0: release ok.npy --out o4.parquet M",
     "0: release wide.npy --out o7.npy M",
     "0: release ok.parquet --out o5.parquet M",
@@ -98,12 +100,18 @@ const RUNS: &[&str] = &[
     "2: release ok.csv --out o1.parquet M",
     "2: release word.csv --out e.npy M",
     "2: release ragged.csv --out e.npy M",
-    "2: release twice.csv --out e.parquet M",
+    "2: release twice.csv --out e.parquet M --id id",
     "2: release nan.csv --out e.npy M --ledger l.db --dataset e --budget 4",
-    "2: release nan.csv --out e.npy M --sticky-key sticky.key --ledger l.db --dataset e --budget 4",
+    "2: release nan.csv --out e.npy M --id id --sticky-key sticky.key --ledger l.db --dataset e --budget 4",
     "2: release head.csv --out e.npy M",
-    "2: release order.svm --out e.npy --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 1",
-    "2: release entry.svm --out e.npy --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 1",
+    "2: release head.csv --out e.npy M --header yes --id id",
+    "2: release head.csv --out e.npy M --header no",
+    "2: release cells.csv --out e.npy M",
+    "2: release named.csv --out e.npy M --id user",
+    "2: release named.csv --out e.npy M",
+    "2: release order.svm --out e.npy M",
+    "2: release order.svm --dim 2 --out e.npy --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 1",
+    "2: release entry.svm --dim 2 --out e.npy --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 1",
     "2: release short.npy --out e.npy M",
     "2: release cut.parquet --out e.npy M",
     "2: release ok.csv --id label --out e.npy M",

@@ -117,12 +117,13 @@ fn ids_travel_and_labels_only_when_asked_for() {
     let csv = "id,a,b,c,d,label\nx1,0.1,0.2,0.3,0.4,cat\nx2,0.5,0.6,0.7,0.8,dog\n";
     folder.file("x.csv", csv);
     let release = "release x.csv --epsilon 5 --range 0,1 -k 2 --mechanism dp-oporp-laplace";
-    folder.ok(&format!("{release} --out a.parquet"));
+    folder.ok(&format!("{release} --out a.parquet --id id"));
     folder.ok(&format!("{release} --out b.parquet --label label"));
     let [a, b] = ["a.parquet", "b.parquet"].map(|name| crate::support::release(&folder.path(name)));
     assert_eq!(a.ids().unwrap().text(1), "x2");
     assert!(a.labels().is_none());
     assert_eq!(b.labels().unwrap().text(1), "dog");
+    assert_eq!(b.ids().unwrap().text(1), "1", "ids that nobody named stay behind: rows are numbered");
     assert_eq!(b.certificate().projection.p, 4);
 }
 

@@ -3,7 +3,7 @@
 use crate::support::*;
 use std::os::unix::fs::PermissionsExt;
 
-const RELEASE: &str = "release x.csv --label label --mechanism dp-oporp-staircase --epsilon 3 --range 0,1 -k 4";
+const RELEASE: &str = "release x.csv --id id --label label --mechanism dp-oporp-staircase --epsilon 3 --range 0,1 -k 4";
 
 /// A table with ids and labels.
 fn table(folder: &Folder) {

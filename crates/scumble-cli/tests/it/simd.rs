@@ -46,7 +46,7 @@ fn every_level_gives_the_same_bytes() {
         let mut seen = Vec::new();
         for (level, there) in levels() {
             let out = format!("{mechanism}-{level}.npy");
-            let release = "release x.csv --epsilon 4 --range 0,2003 --sticky-key s.key";
+            let release = "release x.csv --epsilon 4 --range 0,2003 --id id --sticky-key s.key";
             let output = run(&folder, level, &format!("{release} --mechanism {mechanism} {more} --out {out}"));
             if !there {
                 assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));

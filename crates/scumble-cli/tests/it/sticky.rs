@@ -2,7 +2,8 @@
 
 use crate::support::*;
 
-const RELEASE: &str = "release x.csv --mechanism dp-oporp-laplace --epsilon 1 --range 0,1 -k 4 --sticky-key s.key";
+const RELEASE: &str =
+    "release x.csv --mechanism dp-oporp-laplace --epsilon 1 --range 0,1 -k 4 --id id --sticky-key s.key";
 const LEDGER: &str = "--ledger l.db --dataset d --budget 2";
 
 /// Rows `id,value,...`.
@@ -69,18 +70,20 @@ fn only_what_changes_is_new_and_only_that_is_charged() {
 #[test]
 fn the_certificate_says_so_and_ids_are_needed() {
     let folder = Folder::new();
-    std::fs::write(folder.path("s.key"), [7; 32]).unwrap(); // 32 bytes from elsewhere
+    folder.ok("keygen --sticky --out s.key");
     table(&folder, &[("p", 0.1)]);
     folder.ok(&format!("{RELEASE} --out a.npy"));
     let certificate = folder.json("inspect a.npy");
     assert_eq!(certificate["sticky"], true);
     assert!(certificate["not_protected"].to_string().contains("whether a row has changed"));
     folder.ok("verify a.npy");
-    folder.file("x.csv", "a,b,c,d\n0.1,0.5,0.25,0.75\n");
-    for words in [format!("{RELEASE} --out b.npy"), format!("{RELEASE} {LEDGER} --out b.npy")] {
+    let unnamed = RELEASE.replace(" --id id", "");
+    for words in [format!("{unnamed} --out b.npy"), format!("{unnamed} {LEDGER} --out b.npy")] {
         let line = folder.fails(&words, 1);
         assert!(line.contains("needs row ids"), "{line}");
     }
-    folder.file("s.key", "too short");
-    assert!(folder.fails(&format!("{RELEASE} --out b.npy"), 2).contains("not a sticky key"));
+    for other in [b"too short".to_vec(), vec![7; 32]] {
+        std::fs::write(folder.path("s.key"), other).unwrap();
+        assert!(folder.fails(&format!("{RELEASE} --out b.npy"), 2).contains("not a sticky key"));
+    }
 }

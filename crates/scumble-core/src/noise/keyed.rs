@@ -69,6 +69,11 @@ impl Keyed {
         self.key.hash(&[label, &self.mechanism, context])
     }
 
+    /// Another key, which does not depend on the mechanism.
+    pub(crate) fn derived(&self, purpose: &[u8]) -> NoiseKey {
+        NoiseKey::from_bytes(self.key.hash(&[purpose]))
+    }
+
     fn function(&self, purpose: Purpose, row: Evaluations, id: &[u8]) -> [u8; 16] {
         let all = self.content.with_id(row, id, |id| self.hash(b"id", id));
         let input = all.iter().rev().fold(purpose as u128, |bits, &h| bits << 31 | u128::from(h));

@@ -372,7 +372,8 @@ impl BlockProjector {
         let Layout::Sparse { offsets, index, values: scalars } = rows.layout() else { return None };
         let (start, end) = (offsets[i], offsets[i + 1]);
         let index = &index[start..end];
-        if !kernels::is_rising(self.level, index) || index.last().is_some_and(|&last| last as usize >= rows.dim()) {
+        let outside = index.last().is_some_and(|&last| last as usize >= rows.dim());
+        if outside || !kernels::is_rising(self.level, index) || !self.grid.range().holds_zero() {
             return None;
         }
         values.resize(index.len(), 0);

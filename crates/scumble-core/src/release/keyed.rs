@@ -65,6 +65,11 @@ impl KeyedNoise {
         Fingerprint { row, content }
     }
 
+    /// The key by which rows of a person are chosen: the same rows in every release with this key, by any mechanism.
+    pub fn person_key(&self) -> NoiseKey {
+        self.keyed.derived(b"rows of a person")
+    }
+
     /// The name under which a ledger keeps what this key and mechanism have shown of a data set.
     pub fn name(&self, dataset: &str) -> [u8; 32] {
         self.keyed.hash(b"stream", dataset.as_bytes())

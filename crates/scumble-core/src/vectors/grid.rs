@@ -31,6 +31,11 @@ impl Range {
         self.hi - self.lo
     }
 
+    /// True if 0 lies inside. Sparse rows need it: what they leave out is 0, and no clipping moves it.
+    pub fn holds_zero(&self) -> bool {
+        self.lo <= 0.0 && 0.0 <= self.hi
+    }
+
     /// The largest absolute value inside.
     pub fn largest(&self) -> f64 {
         self.lo.abs().max(self.hi.abs())

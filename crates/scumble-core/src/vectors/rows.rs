@@ -201,6 +201,10 @@ impl<'a> Rows<'a> {
                 Ok(PrivateRow::Dense(&buffer.value))
             }
             Layout::Sparse { offsets, index, values } => {
+                if !grid.range().holds_zero() {
+                    let row = first_row + i as u64;
+                    return Err(DataError { row, column: None, kind: DataErrorKind::SparseRange });
+                }
                 let mut last = None;
                 let from = offsets[i];
                 for (at, &attribute) in index[from..offsets[i + 1]].iter().enumerate() {

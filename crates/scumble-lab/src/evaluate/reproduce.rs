@@ -323,7 +323,7 @@ struct Text {
 
 impl Text {
     fn read(data: &Path) -> Result<Self, ReproduceError> {
-        let options = ReadOptions { dim: Some(171_642), ..ReadOptions::default() };
+        let options = ReadOptions { dim: Some(171_642), label: Some("label".into()), ..ReadOptions::default() };
         let read = |part: &str| files::read_all(&data.join(format!("spamassassin-trigram/{part}.svm.gz")), &options);
         let (train, test) = (read("train")?, read("test")?);
         let labels = |batch: &Batch| {

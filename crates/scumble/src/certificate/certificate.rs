@@ -4,7 +4,7 @@
 //! those is a function of [`Parameters`], so [`Certificate::check`] derives it all again and compares: a certificate
 //! that promises more than its numbers carry does not parse.
 
-use super::{ColumnLayout, ContentHashes, Layout, Signature, SigningKey};
+use super::{ColumnLayout, ContentHashes, Layout, PersonStatement, Signature, SigningKey};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, Parameters};
 use scumble_core::privacy::{Bound, Claim, Guarantee, Individual, Notion, Promise, Unit};
@@ -49,6 +49,9 @@ pub struct Certificate {
     /// True if noise is a function of a secret key and the row, so that an unchanged row gives the same bytes again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sticky: bool,
+    /// What holds for all rows of a person together, where at most so many of each were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<PersonStatement>,
     /// The digest of the campaign for which devices made the rows, each with its own noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub campaign: Option<String>,
@@ -240,6 +243,7 @@ impl Certificate {
             encoding: encoder.statement(),
             numerics: "exact-integer".into(),
             sticky: false,
+            person: None,
             campaign: None,
             rows,
             content,
@@ -356,6 +360,9 @@ impl Certificate {
         let mut derived = Self::new(&mechanism, &encoder, self.rows, self.content.clone());
         if self.sticky {
             derived = derived.sticky();
+        }
+        if let Some(person) = &self.person {
+            derived = derived.for_persons(PersonStatement::new(&mechanism, person.rows, person.asked_delta())?);
         }
         if let Some(campaign) = &self.campaign {
             derived = derived.collected(campaign);

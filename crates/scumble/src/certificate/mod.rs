@@ -3,6 +3,7 @@
 mod certificate;
 mod content;
 mod layout;
+mod person;
 mod signature;
 mod statement;
 
@@ -12,4 +13,5 @@ pub use certificate::{
 };
 pub use content::{ContentHasher, ContentHashes};
 pub use layout::{ColumnLayout, Layout};
+pub use person::PersonStatement;
 pub use signature::{CONTEXT as SIGNATURE_CONTEXT, PublicKey, Signature, SigningKey};

@@ -71,6 +71,10 @@ impl Certificate {
             ("One value replaced by any other of the range", guarantee.any_value.as_ref().map_or_else(none, group)),
             ("A whole row replaced by any other", guarantee.whole_row.as_ref().map_or_else(none, group)),
             (
+                "All rows of a person",
+                self.person.as_ref().map_or("not bounded: each row pays".into(), |person| person.statement.clone()),
+            ),
+            (
                 "Trust model",
                 "central: the curator who made the release held the rows and is trusted with them; nobody who sees the \
                  release needs to be trusted. Each row was randomised on its own"

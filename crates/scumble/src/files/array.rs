@@ -287,7 +287,7 @@ impl Block {
         let len = max_rows.min(self.rows - start);
         let values = self.values.slice(start, self.rows * dim - start);
         let layout = Layout::Dense { row_stride: 1, column_stride: self.rows };
-        Batch { first_row, len, dim, values, layout, ids: None, labels: None }
+        Batch { first_row, len, dim, values, layout, ids: None, labels: None, persons: None }
     }
 }
 

@@ -138,6 +138,7 @@ pub struct Batch {
     pub(super) layout: Layout,
     pub(super) ids: Option<Column>,
     pub(super) labels: Option<Column>,
+    pub(super) persons: Option<Column>,
 }
 
 impl fmt::Debug for Batch {
@@ -154,7 +155,7 @@ impl Batch {
     pub fn dense(first_row: u64, dim: usize, values: Values) -> Self {
         let len = values.view().len() / dim;
         let layout = Layout::Dense { row_stride: dim, column_stride: 1 };
-        Self { first_row, len, dim, values, layout, ids: None, labels: None }
+        Self { first_row, len, dim, values, layout, ids: None, labels: None, persons: None }
     }
 
     /// The same rows with these ids and labels.
@@ -189,6 +190,11 @@ impl Batch {
         self.labels.as_ref()
     }
 
+    /// Whose rows they are, if the input was asked.
+    pub fn persons(&self) -> Option<&Column> {
+        self.persons.as_ref()
+    }
+
     /// One batch with all rows of consecutive batches of one source.
     pub(super) fn concatenate(mut batches: Vec<Self>) -> Option<Self> {
         if batches.len() < 2 {
@@ -196,7 +202,7 @@ impl Batch {
         }
         let values = Values::concatenate(&batches);
         let len = batches.iter().map(|batch| batch.len).sum();
-        let Self { first_row, dim, layout, mut ids, mut labels, .. } = batches.remove(0);
+        let Self { first_row, dim, layout, mut ids, mut labels, mut persons, .. } = batches.remove(0);
         let mut layout = match layout {
             Layout::Dense { .. } => Layout::Dense { row_stride: dim, column_stride: 1 },
             sparse => sparse,
@@ -209,13 +215,13 @@ impl Batch {
                 offsets.extend(more[1..].iter().map(|at| base + at));
                 index.extend_from_slice(columns);
             }
-            for (all, more) in [(&mut ids, batch.ids), (&mut labels, batch.labels)] {
+            for (all, more) in [(&mut ids, batch.ids), (&mut labels, batch.labels), (&mut persons, batch.persons)] {
                 if let (Some(all), Some(more)) = (all, more) {
                     assert!(all.append(more), "one file, one kind of column");
                 }
             }
         }
-        Some(Self { first_row, len, dim, values, layout, ids, labels })
+        Some(Self { first_row, len, dim, values, layout, ids, labels, persons })
     }
 }
 
@@ -226,6 +232,7 @@ pub struct Piece {
     len: usize,
     ids: Option<Column>,
     labels: Option<Column>,
+    persons: Option<Column>,
     read: Box<dyn FnOnce() -> Result<Batch, ReadError> + Send>,
 }
 
@@ -244,7 +251,23 @@ impl Piece {
         labels: Option<Column>,
         read: impl FnOnce() -> Result<Batch, ReadError> + Send + 'static,
     ) -> Self {
-        Self { first_row, len, ids, labels, read: Box::new(read) }
+        Self { first_row, len, ids, labels, persons: None, read: Box::new(read) }
+    }
+
+    /// The same with the persons whose rows they are.
+    pub(super) fn of_persons(self, persons: Option<Column>) -> Self {
+        Self { persons, ..self }
+    }
+
+    /// How many rows.
+    #[allow(clippy::len_without_is_empty)] // there is at least one
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whose rows they are, if the input was asked.
+    pub fn persons(&self) -> Option<&Column> {
+        self.persons.as_ref()
     }
 
     /// Number of the first row, counted from 0 over the whole input.
@@ -265,7 +288,7 @@ impl Piece {
 
 impl From<Batch> for Piece {
     fn from(mut batch: Batch) -> Self {
-        let (ids, labels) = (batch.ids.take(), batch.labels.take());
-        Self::new(batch.first_row, batch.len, ids, labels, move || Ok(batch))
+        let (ids, labels, persons) = (batch.ids.take(), batch.labels.take(), batch.persons.take());
+        Self::new(batch.first_row, batch.len, ids, labels, move || Ok(batch)).of_persons(persons)
     }
 }

@@ -1,9 +1,13 @@
-//! CSV and TSV with a header line. One column may be the id, one the label; all others are attributes, in order.
+//! CSV and TSV. One column may be the id, one the label; columns called `id` and `label` are never attributes, whether they
+//! are asked for or not; all others are attributes, in order.
+//!
+//! Whether the first line is a header is decided by rule, unless it is said: all text is a header, all numbers are a row
+//! (columns are then called 0, 1, 2, ...), and a mixture is refused. A header that is none would lose a row, a row that is
+//! none would release names. As nobody knows for sure, errors name columns by number: a name might be a cell.
 //!
 //! Where there is an id or a label, a first pass finds whether its cells are all integers (or, for labels, floats).
 
 use super::batch::{Batch, Values};
-use super::columns::find_column;
 use super::error::{self, ReadError, ReadErrorKind};
 use super::input::{self, RowDone, RowLimited};
 use super::{ReadOptions, Source};
@@ -17,31 +21,42 @@ struct Records {
     reader: Reader<RowLimited>,
     done: RowDone,
     names: Vec<String>,
+    header: bool,
     record: ByteRecord,
+    held: bool, // the record is the first line, which is a row
     row: u64,
 }
 
 impl Records {
-    fn open(path: &Path, delimiter: u8) -> Result<Self, ReadError> {
+    fn open(path: &Path, delimiter: u8, header: Option<bool>) -> Result<Self, ReadError> {
         let (stream, done) = RowLimited::new(input::open_stream(path)?);
-        let mut reader = ReaderBuilder::new().delimiter(delimiter).buffer_capacity(1 << 16).from_reader(stream);
-        let fault = |kind| ReadError::new(path, kind).at_line(1);
-        let header = reader.byte_headers().map_err(|e| csv_error(path, &e, None))?;
-        let names = header.iter().map(|name| std::str::from_utf8(name.trim_ascii()).map(str::to_owned));
-        let names: Vec<_> = names.collect::<Result<_, _>>().map_err(|_| fault(ReadErrorKind::NotUtf8))?;
-        if names.is_empty() {
+        let mut builder = ReaderBuilder::new();
+        let builder = builder.delimiter(delimiter).has_headers(false).buffer_capacity(1 << 16);
+        let (mut reader, mut record) = (builder.from_reader(stream), ByteRecord::new());
+        let found = reader.read_byte_record(&mut record).map_err(|e| csv_error(path, &e, None))?;
+        done.reset();
+        if !found || record.is_empty() {
             return Err(ReadError::new(path, ReadErrorKind::NoRows));
         }
-        // A file without a header would silently lose its first row.
-        if names.iter().all(|name| name.parse::<f64>().is_ok()) {
-            return Err(fault(ReadErrorKind::NoHeader));
+        let fault = |kind| ReadError::new(path, kind).at_line(1);
+        let cells = record.iter().map(|cell| std::str::from_utf8(cell.trim_ascii()));
+        let cells: Vec<_> = cells.collect::<Result<_, _>>().map_err(|_| fault(ReadErrorKind::NotUtf8))?;
+        let header = is_header(&cells, header).map_err(fault)?;
+        let names = match header {
+            true => cells.iter().map(|&cell| cell.to_owned()).collect(),
+            false => (0..cells.len()).map(|column| column.to_string()).collect(),
+        };
+        if header {
+            record.clear();
         }
-        done.reset();
-        Ok(Self { path: path.to_owned(), reader, done, names, record: ByteRecord::new(), row: 0 })
+        Ok(Self { path: path.to_owned(), reader, done, names, header, record, held: !header, row: 0 })
     }
 
     /// Reads the next row into `record`; false at the end.
     fn advance(&mut self) -> Result<bool, ReadError> {
+        if std::mem::take(&mut self.held) {
+            return Ok(true);
+        }
         self.row += u64::from(!self.record.is_empty());
         let more = self.reader.read_byte_record(&mut self.record);
         self.done.reset();
@@ -49,7 +64,7 @@ impl Records {
     }
 
     fn fault(&self, column: usize, kind: ReadErrorKind) -> ReadError {
-        let fault = ReadError::new(&self.path, kind).at_row(self.row).at_column(&self.names[column]);
+        let fault = ReadError::new(&self.path, kind).at_row(self.row).at_column(column);
         match self.record.position() {
             Some(position) => fault.at_line(position.line()),
             None => fault,
@@ -67,8 +82,42 @@ impl Records {
         cell.parse().map_err(|_| self.fault(column, ReadErrorKind::NotANumber))
     }
 
-    fn find(&self, asked: Option<&str>, default: &str) -> Result<Option<usize>, ReadError> {
-        find_column(&self.path, &self.names, asked, default)
+    /// The columns with this name.
+    fn called(&self, name: &str) -> impl Iterator<Item = usize> {
+        self.names.iter().enumerate().filter(move |(_, n)| *n == name).map(|(at, _)| at)
+    }
+
+    /// The one column with this name, if there is one.
+    fn find(&self, name: &str) -> Result<Option<usize>, ReadError> {
+        let mut places = self.called(name);
+        match (places.next(), places.next()) {
+            (_, Some(_)) => Err(ReadError::new(&self.path, ReadErrorKind::DuplicateColumn(error::one_line(name)))),
+            (place, None) => Ok(place),
+        }
+    }
+
+    /// The column that was asked for.
+    fn asked(&self, name: Option<&str>) -> Result<Option<usize>, ReadError> {
+        let Some(name) = name else { return Ok(None) };
+        let kind = || ReadErrorKind::NoSuchName { name: error::one_line(name), columns: self.names.len() };
+        self.find(name)?.map(Some).ok_or_else(|| ReadError::new(&self.path, kind()))
+    }
+}
+
+/// Is the first line a header? As `said`, or by rule.
+fn is_header(cells: &[&str], said: Option<bool>) -> Result<bool, ReadErrorKind> {
+    let is_number = |cell: &&str| cell.parse::<f64>().is_ok();
+    let unnamed = cells.iter().any(|cell| cell.is_empty());
+    match said {
+        Some(false) => Ok(false),
+        None if cells[0].is_empty() => Err(ReadErrorKind::UnnamedColumn),
+        None if cells.iter().all(|cell| cell.is_empty() || is_number(cell)) => {
+            let counting = cells.len() > 1 && cells.iter().enumerate().all(|(i, cell)| *cell == i.to_string());
+            if counting { Err(ReadErrorKind::CountingHeader) } else { Ok(false) }
+        }
+        None if cells.iter().any(is_number) => Err(ReadErrorKind::MixedHeader),
+        _ if unnamed => Err(ReadErrorKind::UnnamedColumn),
+        _ => Ok(true),
     }
 }
 
@@ -92,11 +141,11 @@ struct Carried {
 }
 
 /// Finds the kind of each carried column over the whole file; also its number of rows.
-fn kinds(mut records: Records, columns: [Option<usize>; 2]) -> Result<([Option<Carried>; 2], u64), ReadError> {
+fn kinds(mut records: Records, columns: [Option<usize>; 3]) -> Result<([Option<Carried>; 3], u64), ReadError> {
     let mut carried = columns.map(|at| at.map(|at| Carried { at, kind: Kind::Int }));
     let mut rows = 0;
     while records.advance()? {
-        for (place, is_id) in carried.iter_mut().zip([true, false]) {
+        for (place, is_id) in carried.iter_mut().zip([true, false, true]) {
             if let Some(Carried { at, kind }) = place {
                 *kind = kind.widen(records.text(*at)?, is_id);
             }
@@ -109,16 +158,20 @@ fn kinds(mut records: Records, columns: [Option<usize>; 2]) -> Result<([Option<C
 struct Table {
     records: Records,
     attributes: Vec<usize>,
-    carried: [Option<Carried>; 2],
+    carried: [Option<Carried>; 3],
     rows: Option<u64>,
     next: u64,
 }
 
 pub(super) fn open(path: &Path, delimiter: u8, options: &ReadOptions) -> Result<Box<dyn Source>, ReadError> {
-    let records = Records::open(path, delimiter)?;
-    let id = records.find(options.id.as_deref(), "id")?;
-    let label = records.find(options.label.as_deref(), "label")?;
-    let attributes: Vec<_> = (0..records.names.len()).filter(|at| ![id, label].contains(&Some(*at))).collect();
+    let records = Records::open(path, delimiter, options.header)?;
+    let id = records.asked(options.id.as_deref())?;
+    let label = records.asked(options.label.as_deref())?;
+    let person = records.asked(options.person.as_deref())?;
+    let columns = [id, label, person];
+    let others: Vec<_> = ["id", "label"].iter().flat_map(|name| records.called(name)).collect();
+    let is_attribute = |at: &usize| !others.contains(at) && !columns.contains(&Some(*at));
+    let attributes: Vec<_> = (0..records.names.len()).filter(is_attribute).collect();
     let fault = |kind| Err(ReadError::new(path, kind));
     if attributes.is_empty() {
         return fault(ReadErrorKind::NoColumns);
@@ -126,27 +179,27 @@ pub(super) fn open(path: &Path, delimiter: u8, options: &ReadOptions) -> Result<
     if let Some(expected) = options.dim.filter(|dim| *dim != attributes.len()) {
         return fault(ReadErrorKind::Dimension { found: attributes.len() as u64, expected: expected as u64 });
     }
-    if (id, label) == (None, None) {
-        return Ok(Box::new(Table { records, attributes, carried: [None; 2], rows: None, next: 0 }));
+    if columns == [None; 3] {
+        return Ok(Box::new(Table { records, attributes, carried: [None; 3], rows: None, next: 0 }));
     }
-    let (carried, rows) = kinds(records, [id, label])?;
+    let (carried, rows) = kinds(records, columns)?;
     if rows == 0 {
         return fault(ReadErrorKind::NoRows);
     }
-    let records = Records::open(path, delimiter)?;
+    let records = Records::open(path, delimiter, options.header)?;
     Ok(Box::new(Table { records, attributes, carried, rows: Some(rows), next: 0 }))
 }
 
 /// Labels: the column `label`, or the only one.
 pub(super) fn read_column(path: &Path, delimiter: u8) -> Result<Column, ReadError> {
-    let records = Records::open(path, delimiter)?;
-    let at = match records.find(None, "label")? {
+    let records = Records::open(path, delimiter, None)?;
+    let at = match records.find("label")? {
         Some(at) => at,
         None if records.names.len() == 1 => 0,
-        None => return Err(ReadError::new(path, ReadErrorKind::AmbiguousLabel(error::list(&records.names)))),
+        None => return Err(ReadError::new(path, ReadErrorKind::NoLabel(records.names.len()))),
     };
-    let ([_, carried], _) = kinds(records, [None, Some(at)])?;
-    let mut records = Records::open(path, delimiter)?;
+    let ([_, carried, _], _) = kinds(records, [None, Some(at), None])?;
+    let mut records = Records::open(path, delimiter, None)?;
     let mut column = Column::new(carried.expect("asked for").kind);
     while records.advance()? {
         if !column.push_cell(records.text(at)?) {
@@ -154,6 +207,32 @@ pub(super) fn read_column(path: &Path, delimiter: u8) -> Result<Column, ReadErro
         }
     }
     Ok(column)
+}
+
+/// Hands over the persons and the ids of all rows, and nothing else.
+pub(super) fn names(
+    path: &Path,
+    delimiter: u8,
+    options: &ReadOptions,
+    visit: &mut dyn FnMut(&Column, Option<&Column>),
+) -> Result<(), ReadError> {
+    const ROWS: usize = 1 << 12;
+    let mut records = Records::open(path, delimiter, options.header)?;
+    let (person, id) = (records.asked(options.person.as_deref())?, records.asked(options.id.as_deref())?);
+    let person = person.expect("a column of persons");
+    let mut more = true;
+    while more {
+        let (mut persons, mut ids) = (Vec::new(), Vec::new());
+        while persons.len() < ROWS && more {
+            more = records.advance()?;
+            if more {
+                persons.push(records.text(person)?.to_owned());
+                ids.extend(id.map(|id| records.text(id).map(str::to_owned)).transpose()?);
+            }
+        }
+        visit(&Column::Text(persons), id.map(|_| Column::Text(ids)).as_ref());
+    }
+    Ok(())
 }
 
 impl Source for Table {
@@ -167,6 +246,10 @@ impl Source for Table {
 
     fn is_sparse(&self) -> bool {
         false
+    }
+
+    fn header(&self) -> Option<bool> {
+        Some(self.records.header)
     }
 
     fn next_batch(&mut self, max_rows: usize) -> Result<Option<Batch>, ReadError> {
@@ -195,9 +278,9 @@ impl Source for Table {
             };
             return Err(ReadError::new(&self.records.path, kind));
         }
-        let [ids, labels] = columns;
+        let [ids, labels, persons] = columns;
         let batch = Batch::dense(self.next, self.dim(), Values::F64(values.into()));
         self.next += len as u64;
-        Ok(Some(Batch { ids, labels, ..batch }))
+        Ok(Some(Batch { ids, labels, persons, ..batch }))
     }
 }

@@ -132,17 +132,28 @@ pub enum ReadErrorKind {
     FortranGzip { bytes: u64, limit: u64 },
     #[error("no column `{name}`; there are: {columns}")]
     NoSuchColumn { name: String, columns: String },
+    #[error("none of the {columns} columns is called `{name}`; without a header line they are called 0, 1, 2, ...")]
+    NoSuchName { name: String, columns: usize },
+    #[error("this kind of file has no columns that could be named; give ids and labels in Parquet or CSV")]
+    NoNames,
+    #[error("{0} columns and none is called `label`")]
+    NoLabel(usize),
     #[error("several columns `{0}`; rename all but one")]
     DuplicateColumn(String),
-    #[error("several columns and none is called `label`; there are: {0}")]
-    AmbiguousLabel(String),
-    #[error("first line holds only numbers; add a header line with the column names")]
-    NoHeader,
+    #[error("the first line mixes numbers and text; say whether it is a header: yes or no")]
+    MixedHeader,
+    #[error(
+        "the first line counts 0, 1, 2, ..., as pandas names columns that have no names; say whether it is a header: \
+         yes or no"
+    )]
+    CountingHeader,
+    #[error("a column has no name, like the index that pandas writes; leave it out (index=False) or give it a name")]
+    UnnamedColumn,
     #[error("text is not UTF-8; save the file as UTF-8")]
     NotUtf8,
     #[error("one row is longer than {limit} bytes; look for a quote that is not closed")]
     RowTooLong { limit: u64 },
-    #[error("row has {found} cells, the header has {expected}")]
+    #[error("row has {found} cells, the first line has {expected}")]
     Ragged { found: u64, expected: u64 },
     #[error("cell is empty; fill it or drop the row")]
     MissingCell,
@@ -154,8 +165,20 @@ pub enum ReadErrorKind {
     Dimension { found: u64, expected: u64 },
     #[error("column types differ from those of {0}; all files of a folder need the same")]
     SchemaDiffers(String),
-    #[error("no .parquet file in this folder")]
+    #[error("no Parquet file in this folder")]
     NoParquetFiles,
+    #[error(
+        "a {0} table: its log says which files count, and rows that it has removed are still on disk; export the table \
+         with a reader that knows it, and release what that gives"
+    )]
+    TableFormat(&'static str),
+    #[error(
+        "a partition: its name holds a column that its files do not have; release each partition on its own, or write the \
+         table without partitions"
+    )]
+    HivePartition,
+    #[error("not a Parquet file; a folder holds Parquet files and nothing else, but names that begin with . or _")]
+    ForeignFile,
     #[error("folder inside a folder of Parquet files; move its files up, or release it on its own")]
     Subfolder,
     #[error(
@@ -174,8 +197,13 @@ pub enum ReadErrorKind {
     IndexZero,
     #[error("indices must be strictly increasing; sort the entries and merge repeated ones")]
     IndexOrder,
-    #[error("index {index} is above the dimension {dim}; raise --dim")]
-    IndexOutOfRange { index: u64, dim: u64 },
+    #[error("an index is above {dim}, the number of attributes")]
+    IndexOutOfRange { dim: u64 },
+    #[error(
+        "the file does not say how many attributes there are: give dim, a number that does not come from the rows (the \
+         largest index in them would tell about them)"
+    )]
+    NoDimension,
     #[error("id is the same as that of row {first}; ids must be unique")]
     DuplicateId { first: u64 },
     #[error("integer does not fit 64 bits with a sign; store it as a string")]

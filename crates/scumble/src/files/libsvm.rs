@@ -1,12 +1,13 @@
 //! LIBSVM text: `label index:value ...`, indices from 1 and strictly increasing, comments after `#`.
 //!
-//! A first pass over the file finds the dimension (unless it is given), the number of rows and whether all labels are
-//! integers; the second pass reads and checks every entry.
+//! The number of attributes must be given: the largest index that occurs is a fact of the private rows, and the shape of a
+//! release is public. A first pass over the file finds the number of rows and whether all labels are integers; the second
+//! pass reads and checks every entry.
 
-use super::Source;
 use super::batch::{Batch, Layout, Values};
 use super::error::{ReadError, ReadErrorKind};
 use super::input::{self, Stream};
+use super::{ReadOptions, Source};
 use crate::columns::{Column, Kind};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ impl Lines {
     }
 
     /// The label and the entries of the row, as text.
-    fn split(&self) -> Result<(&str, impl DoubleEndedIterator<Item = &str>), ReadError> {
+    fn split(&self) -> Result<(&str, impl Iterator<Item = &str>), ReadError> {
         let line = std::str::from_utf8(&self.line).map_err(|_| self.fault(ReadErrorKind::NotUtf8))?;
         let mut tokens = line.split_ascii_whitespace();
         let label = tokens.next().expect("the line is not empty");
@@ -77,9 +78,9 @@ impl Lines {
         if index == 0 {
             return Err(self.fault(ReadErrorKind::IndexZero));
         }
-        let dim = u64::from(u32::MAX);
-        let small = u32::try_from(index).map_err(|_| self.fault(ReadErrorKind::IndexOutOfRange { index, dim }))?;
-        Ok((small, value))
+        let most = u64::from(u32::MAX);
+        let index = u32::try_from(index).map_err(|_| self.fault(ReadErrorKind::IndexOutOfRange { dim: most }))?;
+        Ok((index, value))
     }
 }
 
@@ -89,30 +90,43 @@ struct Libsvm {
     rows: u64,
     next: u64,
     labels: Kind,
-    dim_given: bool,
+    with_labels: bool,
 }
 
-pub(super) fn open(path: &Path, dim: Option<usize>) -> Result<Box<dyn Source>, ReadError> {
+pub(super) fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>, ReadError> {
+    let dim = match options.dim {
+        None => return Err(ReadError::new(path, ReadErrorKind::NoDimension)),
+        Some(0) => return Err(ReadError::new(path, ReadErrorKind::NoColumns)),
+        Some(dim) => dim,
+    };
+    let (labels, rows) = labels(path)?;
+    Ok(Box::new(Libsvm { lines: Lines::open(path)?, dim, rows, next: 0, labels, with_labels: options.label.is_some() }))
+}
+
+/// What the labels are, and how many rows there are.
+fn labels(path: &Path) -> Result<(Kind, u64), ReadError> {
     let mut lines = Lines::open(path)?;
-    let (mut largest, mut rows, mut labels) = (0, 0, Kind::Int);
+    let (mut kind, mut rows) = (Kind::Int, 0);
     while lines.advance()? {
-        let (label, mut entries) = lines.split()?;
-        labels = labels.widen(label, false);
-        // Indices increase, so the last is the largest; the second pass checks that they do.
-        if let Some(last) = entries.next_back() {
-            largest = largest.max(lines.entry(last)?.0);
-        }
+        kind = kind.widen(lines.split()?.0, false);
         rows += 1;
     }
     if rows == 0 {
         return Err(ReadError::new(path, ReadErrorKind::NoRows));
     }
-    let dim_given = dim.is_some();
-    let dim = dim.unwrap_or(largest as usize);
-    if dim == 0 {
-        return Err(ReadError::new(path, ReadErrorKind::NoColumns));
+    Ok((kind, rows))
+}
+
+/// The labels alone, which need no dimension.
+pub(super) fn read_labels(path: &Path) -> Result<Column, ReadError> {
+    let mut column = Column::new(labels(path)?.0);
+    let mut lines = Lines::open(path)?;
+    while lines.advance()? {
+        if !column.push_cell(lines.split()?.0) {
+            return Err(lines.fault(ReadErrorKind::Changed));
+        }
     }
-    Ok(Box::new(Libsvm { lines: Lines::open(path)?, dim, rows, next: 0, labels, dim_given }))
+    Ok(column)
 }
 
 impl Source for Libsvm {
@@ -140,19 +154,15 @@ impl Source for Libsvm {
             let mut last = 0;
             for token in entries {
                 let (at, value) = self.lines.entry(token)?;
-                // Above a dimension taken from the last index of every row: then this row's last index is smaller.
-                let above = at as usize > self.dim;
-                let kind = if at <= last || above && !self.dim_given {
-                    ReadErrorKind::IndexOrder
-                } else if above {
-                    ReadErrorKind::IndexOutOfRange { index: u64::from(at), dim: self.dim as u64 }
-                } else {
-                    last = at;
-                    index.push(at - 1);
-                    values.push(value);
-                    continue;
-                };
-                return Err(self.lines.fault(kind).at_column(at));
+                if at <= last {
+                    return Err(self.lines.fault(ReadErrorKind::IndexOrder));
+                }
+                if at as usize > self.dim {
+                    return Err(self.lines.fault(ReadErrorKind::IndexOutOfRange { dim: self.dim as u64 }));
+                }
+                last = at;
+                index.push(at - 1);
+                values.push(value);
             }
             offsets.push(index.len());
         }
@@ -164,6 +174,7 @@ impl Source for Libsvm {
         let first_row = self.next;
         self.next += len as u64;
         let (values, layout) = (Values::F64(values.into()), Layout::Sparse { offsets, index });
-        Ok(Some(Batch { first_row, len, dim: self.dim, values, layout, ids: None, labels: Some(labels) }))
+        let labels = self.with_labels.then_some(labels);
+        Ok(Some(Batch { first_row, len, dim: self.dim, values, layout, ids: None, labels, persons: None }))
     }
 }

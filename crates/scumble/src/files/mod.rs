@@ -3,12 +3,13 @@
 //! | kind | names | read as |
 //! |---|---|---|
 //! | npy | `.npy`, `.npy.gz` | 2 axes, f16 to f64, integers, bool; both byte orders; C and Fortran order |
-//! | Parquet | `.parquet`, a folder of them | List, LargeList or FixedSizeList of float or integer; id and label columns |
-//! | CSV, TSV | `.csv`, `.tsv`, `.gz` of them | header line; id and label columns by name, all others numbers |
-//! | LIBSVM | `.svm`, `.libsvm`, `.gz` of them | sparse rows with labels |
+//! | Parquet | `.parquet`, `.parq`, `.pq`, a folder of them | List, LargeList or FixedSizeList of float or integer; id and label columns |
+//! | CSV, TSV | `.csv`, `.tsv`, `.gz` of them | with or without a header line; id and label by name, all others numbers |
+//! | LIBSVM | `.svm`, `.libsvm`, `.gz` of them | sparse rows with labels; the number of attributes must be given |
 //! | IDX | `.idx`, `*-idx3-ubyte`, `.gz` of them | first axis rows, the rest flattened |
 //!
-//! Where [`ReadOptions`] name no id or label, columns called `id` and `label` are taken if they are there.
+//! Ids and labels are read only where [`ReadOptions`] name them: nothing else leaves with a release by accident. So is the
+//! column of persons, which never leaves.
 
 mod array;
 pub(crate) mod atomic;
@@ -16,11 +17,13 @@ mod batch;
 mod columns;
 mod csv;
 mod error;
+mod folder;
 mod idx;
 mod input;
 mod libsvm;
 pub(crate) mod npy;
 pub(crate) mod parquet;
+mod persons;
 mod public;
 mod reconcile;
 mod release;
@@ -32,9 +35,10 @@ pub use batch::{Batch, Piece, Shared, Values};
 pub use columns::{IdCheck, find_column};
 pub use error::{ReadError, ReadErrorKind, WriteError};
 pub use parquet::{MECHANISM_KEY, write_table};
+pub use persons::{Pass, Persons, Ranking, retain_rows};
 pub use public::read_partition;
 pub use reconcile::{Reconciled, Trace, reconcile};
-pub use release::{AccountOf, Job, JobError, Progress, release};
+pub use release::{AccountOf, Aside, Job, JobError, Progress, RowsPerPerson, release};
 pub use released::{FilesHasher, OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
 pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};
@@ -50,9 +54,9 @@ pub enum Format {
     Npy,
     /// Apache Parquet, one file or a folder of them.
     Parquet,
-    /// Comma-separated values with a header line.
+    /// Comma-separated values.
     Csv,
-    /// Tab-separated values with a header line.
+    /// Tab-separated values.
     Tsv,
     /// Sparse rows as LIBSVM has them.
     Libsvm,
@@ -90,7 +94,7 @@ impl Format {
         let is_idx = |(_, after): (&str, &str)| after.starts_with(|c: char| c.is_ascii_digit());
         match name.rsplit_once('.').map(|(_, extension)| extension) {
             Some("npy") => Some(Self::Npy),
-            Some("parquet") => Some(Self::Parquet),
+            Some("parquet" | "parq" | "pq") => Some(Self::Parquet),
             Some("csv") => Some(Self::Csv),
             Some("tsv") => Some(Self::Tsv),
             Some("svm" | "libsvm") => Some(Self::Libsvm),
@@ -109,17 +113,21 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// The Parquet column with the vectors.
     pub column: String,
-    /// The column with the ids; if not given, `id` if there is one.
+    /// The column with the ids; if not given, none are read.
     pub id: Option<String>,
-    /// The column with the labels; if not given, `label` if there is one.
+    /// The column with the labels; if not given, none are read. The labels of a LIBSVM file go by any name.
     pub label: Option<String>,
-    /// Number of attributes: what a LIBSVM file has if its largest index is smaller; checked for the other kinds.
+    /// The column that says whose row it is; it is read, and never released.
+    pub person: Option<String>,
+    /// Number of attributes: needed for LIBSVM, which does not say it; checked for the other kinds.
     pub dim: Option<usize>,
+    /// Is the first line of a CSV file a header? By rule if not given: all text is one, all numbers are a row.
+    pub header: Option<bool>,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: None, column: "vector".to_owned(), id: None, label: None, dim: None }
+        Self { format: None, column: "vector".to_owned(), id: None, label: None, person: None, dim: None, header: None }
     }
 }
 
@@ -134,6 +142,11 @@ pub trait Source: Send {
     /// True if the batches are sparse.
     fn is_sparse(&self) -> bool;
 
+    /// Was the first line of a text table read as a header? None of other kinds of file.
+    fn header(&self) -> Option<bool> {
+        None
+    }
+
     /// The next rows, at least one and at most `max_rows`, fewer where these would take more than about 8 MiB; none
     /// at the end. An input without rows is an error, here or in [`open`].
     fn next_batch(&mut self, max_rows: usize) -> Result<Option<Batch>, ReadError>;
@@ -146,12 +159,21 @@ pub trait Source: Send {
 
 /// Opens an input.
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>, ReadError> {
-    match format(path, options.format)? {
+    let format = format(path, options.format)?;
+    let named = match format {
+        Format::Npy | Format::Idx => options.id.is_some() || options.label.is_some() || options.person.is_some(),
+        Format::Libsvm => options.id.is_some() || options.person.is_some(),
+        Format::Parquet | Format::Csv | Format::Tsv => false,
+    };
+    if named {
+        return Err(ReadError::new(path, ReadErrorKind::NoNames));
+    }
+    match format {
         Format::Npy => npy::open(path)?.into_source(options.dim),
         Format::Parquet => parquet::open(path, options),
         Format::Csv => csv::open(path, b',', options),
         Format::Tsv => csv::open(path, b'\t', options),
-        Format::Libsvm => libsvm::open(path, options.dim),
+        Format::Libsvm => libsvm::open(path, options),
         Format::Idx => idx::open_rows(path)?.into_source(options.dim),
     }
 }
@@ -174,10 +196,7 @@ pub fn read_labels(path: &Path) -> Result<Column, ReadError> {
         Format::Idx => idx::open(path)?.into_column(),
         Format::Csv => csv::read_column(path, b','),
         Format::Tsv => csv::read_column(path, b'\t'),
-        Format::Libsvm => {
-            let labels = read_all(path, &ReadOptions::default())?.labels;
-            Ok(labels.expect("every row of LIBSVM has a label"))
-        }
+        Format::Libsvm => libsvm::read_labels(path),
         Format::Parquet => parquet::read_labels(path),
     }
 }

@@ -8,9 +8,10 @@
 use super::atomic::folder;
 use super::columns::IdCheck;
 use super::error::{ReadError, WriteError};
+use super::persons::{Pass, Persons, Ranking, retain_rows};
 use super::writer::{ReleaseWriter, ReleasedBlock};
 use super::{Batch, Piece, ReadOptions, Source, open};
-use crate::certificate::{Certificate, SigningKey};
+use crate::certificate::{Certificate, PersonStatement, SigningKey};
 use crate::columns::Column;
 use crate::ledger::{Budget, Charge, Ledger, LedgerError};
 use scumble_core::entropy::NoEntropy;
@@ -32,8 +33,10 @@ const BATCH_BYTES: usize = 1 << 20;
 pub struct Job<'a> {
     /// The file with the private rows.
     pub input: PathBuf,
-    /// How to read it. Labels go out only where a column of them is named.
+    /// How to read it. Ids and labels go out only where a column of them is named; a column of persons never does.
     pub reading: ReadOptions,
+    /// The most rows of a person that leave; goes with a column of persons.
+    pub persons: Option<RowsPerPerson>,
     /// The file to write: `.parquet` or `.npy`. One that exists is never replaced.
     pub out: PathBuf,
     /// Signs the certificate.
@@ -42,10 +45,54 @@ pub struct Job<'a> {
     pub account: Option<AccountOf<'a>>,
     /// Called with the rows done so far and, where it is known, their number. `Break` stops the run: no output is left.
     pub progress: Option<&'a Progress<'a>>,
+    /// Called with what the operator should hear, and nobody else.
+    pub aside: Option<&'a (dyn Fn(Aside) + Sync)>,
+}
+
+/// A bound on the rows of a person.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RowsPerPerson {
+    /// At most so many rows of each person leave.
+    pub rows: usize,
+    /// Failure probability at which their loss together is stated; if not given, that of the mechanism's promise.
+    pub delta: Option<f64>,
+}
+
+/// What only the operator should hear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aside {
+    /// Nobody said whether the first line of a text table is a header: it was read as one, or not.
+    Header(bool),
+    /// So many rows are left out, because their persons have more than may leave.
+    LeftOut(u64),
 }
 
 /// See [`Job::progress`].
 pub type Progress<'a> = dyn Fn(u64, Option<u64>) -> ControlFlow<()> + Sync + 'a;
+
+impl Job<'_> {
+    fn say(&self, aside: Aside) {
+        if let Some(listener) = self.aside {
+            listener(aside);
+        }
+    }
+
+    /// Which rows of each person stay, and what is promised to a person.
+    fn choose(&self, releaser: &Releaser) -> Result<Option<(Persons, PersonStatement)>, JobError> {
+        let RowsPerPerson { rows, delta } = match (self.persons, &self.reading.person) {
+            (None, None) => return Ok(None),
+            (Some(bound), Some(_)) => bound,
+            _ => {
+                let message = "a column of persons and the most rows of a person go together: give both, or none";
+                return Err(ParameterError::invalid(message).into());
+            }
+        };
+        let statement = PersonStatement::new(releaser.mechanism(), rows, delta)?;
+        let persons = Persons::choose(&self.input, &self.reading, rows, Ranking::of(releaser)?)?;
+        self.say(Aside::LeftOut(persons.dropped()));
+        Ok(Some((persons, statement)))
+    }
+}
 
 impl fmt::Debug for Job<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,6 +176,9 @@ pub fn release<E: From<JobError>>(
 ) -> Result<Certificate, E> {
     check_places(&job.input, &job.out)?;
     let source = open(&job.input, &job.reading).map_err(JobError::from)?;
+    if let (Some(header), None) = (source.header(), job.reading.header) {
+        job.say(Aside::Header(header));
+    }
     let releaser = releaser(source.dim())?;
     Ok(run(job, source, &releaser)?)
 }
@@ -136,9 +186,11 @@ pub fn release<E: From<JobError>>(
 fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Certificate, JobError> {
     let sticky = releaser.keyed_noise().is_some();
     let writer = ReleaseWriter::create(&job.out, releaser.encoder().k(), releaser.encoder().encoding())?;
+    let chosen = job.choose(releaser)?;
+    let (persons, statement) = (chosen.as_ref().map(|(persons, _)| persons), chosen.as_ref().map(|(_, words)| words));
     // What a sticky release costs depends on which rows are new: that needs a look at them.
     let paid = match job.account {
-        Some(_) if sticky => Some(fingerprints(job, releaser)?),
+        Some(_) if sticky => Some(fingerprints(job, releaser, persons)?),
         _ => None,
     };
     let mut charge = match job.account {
@@ -149,9 +201,12 @@ fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Ce
         None => None,
     };
     // From here on every way out but the last gives the charge back.
-    let writer = stream(job, source, releaser, writer, paid.as_deref())?;
+    let writer = stream(job, source, releaser, writer, persons, paid.as_deref())?;
     let hashes = writer.hashes();
     let mut certificate = Certificate::of(releaser, hashes.rows, hashes.into());
+    if let Some(statement) = statement {
+        certificate = certificate.for_persons(statement.clone());
+    }
     if let Some(key) = job.sign {
         certificate = certificate.signed(key);
     }
@@ -189,18 +244,41 @@ struct Block {
 /// Where the block of a batch is waited for.
 type Turn = Receiver<Result<Block, JobError>>;
 
+/// A piece or a batch, with those of its rows that stay, their number, and how many stay before them.
+struct Taken<T> {
+    rows: T,
+    keep: Option<Vec<bool>>,
+    len: usize,
+    before: usize,
+}
+
+impl Taken<Piece> {
+    fn decode(self) -> Result<Taken<Batch>, ReadError> {
+        let Self { rows, keep, len, before } = self;
+        Ok(Taken { rows: rows.decode()?, keep, len, before })
+    }
+}
+
 /// The input, for one worker at a time.
 struct Feed<'a> {
     input: &'a Path,
     source: Box<dyn Source>,
     rows: usize,
     check: IdCheck,
+    pass: Option<Pass<'a>>,
+    before: usize,
     ended: bool,
 }
 
-impl Feed<'_> {
+impl<'a> Feed<'a> {
+    fn new(job: &'a Job<'_>, source: Box<dyn Source>, releaser: &Releaser, persons: Option<&'a Persons>) -> Self {
+        let rows = batch_rows(source.as_ref(), releaser);
+        let pass = persons.map(Persons::pass);
+        Self { input: &job.input, source, rows, check: IdCheck::new(), pass, before: 0, ended: false }
+    }
+
     /// The next rows, until the input ends or fails.
-    fn next(&mut self) -> Option<Result<Piece, JobError>> {
+    fn next(&mut self) -> Option<Result<Taken<Piece>, JobError>> {
         if self.ended {
             return None;
         }
@@ -209,12 +287,24 @@ impl Feed<'_> {
         piece
     }
 
-    fn read(&mut self) -> Result<Option<Piece>, JobError> {
-        let piece = self.source.next_piece(self.rows)?;
-        if let Some((piece, ids)) = piece.as_ref().and_then(|piece| Some((piece, piece.ids()?))) {
+    fn read(&mut self) -> Result<Option<Taken<Piece>>, JobError> {
+        let changed = || JobError::Changed(self.input.to_owned());
+        let Some(piece) = self.source.next_piece(self.rows)? else {
+            // Rows were chosen by the persons of another pass: they must have been the same.
+            return if self.pass.as_ref().is_none_or(Pass::is_whole) { Ok(None) } else { Err(changed()) };
+        };
+        if let Some(ids) = piece.ids() {
             self.check.add(self.input, ids, piece.first_row())?;
         }
-        Ok(piece)
+        let keep = match (&mut self.pass, piece.persons()) {
+            (None, _) => None,
+            (Some(pass), Some(persons)) => Some(pass.keep(persons, piece.ids())),
+            (Some(_), None) => return Err(changed()),
+        };
+        let len = keep.as_ref().map_or(piece.len(), |keep| keep.iter().filter(|keep| **keep).count());
+        let before = self.before;
+        self.before += len;
+        Ok(Some(Taken { rows: piece, keep, len, before }))
     }
 }
 
@@ -226,12 +316,12 @@ fn stream(
     source: Box<dyn Source>,
     releaser: &Releaser,
     mut writer: ReleaseWriter,
+    persons: Option<&Persons>,
     paid: Option<&[Fingerprint]>,
 ) -> Result<ReleaseWriter, JobError> {
     let workers = parallel::threads();
-    let rows = batch_rows(source.as_ref(), releaser);
     let all = source.rows_hint();
-    let feed = Mutex::new(Feed { input: &job.input, source, rows, check: IdCheck::new(), ended: false });
+    let feed = Mutex::new(Feed::new(job, source, releaser, persons));
     let (turns, outgoing) = sync_channel::<Turn>(2 * workers);
     let work = |turns: SyncSender<Turn>| {
         let mut worker = releaser.worker();
@@ -269,25 +359,29 @@ fn stream(
 /// The wall: a private batch in, a released block out.
 fn transform(
     job: &Job<'_>,
-    batch: Batch,
+    taken: Taken<Batch>,
     releaser: &Releaser,
     worker: &mut Worker<'_>,
     paid: Option<&[Fingerprint]>,
 ) -> Result<Block, JobError> {
-    let (first, rows) = (batch.first_row(), batch.rows().len());
+    let rows = taken.len;
     // The batch is ours alone: what is compared here is what is released below.
     if let Some(paid) = paid {
-        let found = batch_fingerprints(job, &batch, releaser)?;
-        let paid = paid.get(first as usize..).and_then(|paid| paid.get(..rows));
+        let found = batch_fingerprints(job, &taken, releaser)?;
+        let paid = paid.get(taken.before..).and_then(|paid| paid.get(..rows));
         if paid != Some(&found) {
             return Err(JobError::Changed(job.input.clone()));
         }
     }
-    let mut bytes = Vec::new();
-    let id = row_id(&batch, releaser)?;
-    worker.release(batch.rows(), first, id, &mut bytes).map_err(|error| fault(job, error))?;
-    let labels = batch.labels().filter(|_| job.reading.label.is_some()).cloned();
-    Ok(Block { rows, bytes, ids: batch.ids().cloned(), labels })
+    let Taken { rows: batch, keep, .. } = taken;
+    let (mut bytes, id) = (Vec::new(), row_id(&batch, releaser)?);
+    worker.release(batch.rows(), batch.first_row(), id, &mut bytes).map_err(|error| fault(job, error))?;
+    let Some(keep) = keep else {
+        return Ok(Block { rows, bytes, ids: batch.ids().cloned(), labels: batch.labels().cloned() });
+    };
+    retain_rows(&mut bytes, releaser.encoder().bytes_per_row(), &keep);
+    let [ids, labels] = [batch.ids(), batch.labels()].map(|column| column.map(|column| column.filter(&keep)));
+    Ok(Block { rows, bytes, ids, labels })
 }
 
 /// Writes blocks in the order of their turns, up to the first that has failed.
@@ -306,19 +400,23 @@ fn write(job: &Job<'_>, writer: &mut ReleaseWriter, turns: Receiver<Turn>, all: 
 }
 
 /// What a sticky release would show, without showing it.
-fn fingerprints(job: &Job<'_>, releaser: &Releaser) -> Result<Vec<Fingerprint>, JobError> {
-    let mut source = open(&job.input, &job.reading)?;
-    let rows = batch_rows(source.as_ref(), releaser);
+fn fingerprints(job: &Job<'_>, releaser: &Releaser, persons: Option<&Persons>) -> Result<Vec<Fingerprint>, JobError> {
+    let mut feed = Feed::new(job, open(&job.input, &job.reading)?, releaser, persons);
     let mut all = Vec::new();
-    while let Some(batch) = source.next_batch(rows)? {
-        all.extend(batch_fingerprints(job, &batch, releaser)?);
+    while let Some(taken) = feed.next() {
+        all.extend(batch_fingerprints(job, &taken?.decode()?, releaser)?);
     }
     Ok(all)
 }
 
-fn batch_fingerprints(job: &Job<'_>, batch: &Batch, releaser: &Releaser) -> Result<Vec<Fingerprint>, JobError> {
-    let id = row_id(batch, releaser)?;
-    releaser.fingerprints(batch.rows(), batch.first_row(), id).map_err(|error| fault(job, error))
+/// Those of the rows that stay.
+fn batch_fingerprints(job: &Job<'_>, taken: &Taken<Batch>, releaser: &Releaser) -> Result<Vec<Fingerprint>, JobError> {
+    let (batch, id) = (&taken.rows, row_id(&taken.rows, releaser)?);
+    let all = releaser.fingerprints(batch.rows(), batch.first_row(), id).map_err(|error| fault(job, error))?;
+    Ok(match &taken.keep {
+        Some(keep) => all.into_iter().zip(keep).filter(|(_, keep)| **keep).map(|(row, _)| row).collect(),
+        None => all,
+    })
 }
 
 /// The name of a row for keyed noise: its id as text, so that a table keeps its noise when it moves to another format.

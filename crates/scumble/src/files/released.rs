@@ -4,7 +4,7 @@ use super::array::{Body, Element};
 use super::error::{ReadError, ReadErrorKind};
 use super::parquet::{self, Found, Opened, SketchBlock, Sketches};
 use super::writer::{CERTIFICATE_KEY, sidecar};
-use super::{Format, npy};
+use super::{Format, folder, npy};
 use crate::certificate::{ColumnLayout, Content, ContentHasher, ContentHashes, hex};
 use crate::columns::{Column, ElementType};
 use crate::release::Release;
@@ -139,7 +139,7 @@ pub fn read_certificate(path: &Path) -> Result<String, ReadError> {
         Format::Npy => beside(&[sidecar(path, ".certificate.json")])?.ok_or_else(missing),
         Format::Parquet => {
             let certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
-            let first = parquet::files(path)?.remove(0);
+            let first = folder::files(path)?.remove(0);
             let inside = Opened::new(&first)?.metadata(CERTIFICATE_KEY);
             let certificate = if path.is_dir() { certificate.or(inside) } else { inside.or(certificate) };
             certificate.ok_or_else(missing)
@@ -207,7 +207,7 @@ fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
     if path.is_dir() {
         parquet::check_folder(path)?;
     }
-    let files = parquet::files(path)?;
+    let files = folder::files(path)?;
     let mut certificate = beside(&[path.join("certificate.json"), sidecar(path, ".certificate.json")])?;
     let mut rows = Rows::default();
     for file in &files {

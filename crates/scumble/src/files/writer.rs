@@ -62,7 +62,12 @@ pub fn write_release(path: &Path, release: &Release) -> Result<(), WriteError> {
         }
         // Parquet numbers rows that have no ids, and the hashes tell.
         let certificate = Certificate::new(release.mechanism(), encoder, rows, content);
-        if own.sticky { certificate.sticky() } else { certificate }.to_json()
+        let certificate = if own.sticky { certificate.sticky() } else { certificate };
+        match own.person.clone() {
+            Some(person) => certificate.for_persons(person),
+            None => certificate,
+        }
+        .to_json()
     })
 }
 

@@ -15,8 +15,8 @@
 //! maximum by: nothing if nothing changed. (WHEN a row changed can be seen, and is not protected.) The ledger knows rows
 //! by a keyed hash of the id, contents by a keyed hash of the row on the grid.
 
-use super::accounting::{Budget, Gaussian, Loss, Neighbours};
 use super::names;
+use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
 use crate::certificate::Certificate;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use scumble_core::error::ParameterError;

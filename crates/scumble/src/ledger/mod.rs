@@ -1,10 +1,9 @@
 //! What was spent: how losses add up, and the file that keeps count.
 
-mod accounting;
 mod charge;
 mod ledger;
 mod names;
 
-pub use accounting::{Budget, Gaussian, Loss, Neighbours};
+pub use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
 pub use charge::Charge;
 pub use ledger::{Account, Entry, Ledger, LedgerError, OverBudget, Reservation, STATEMENT_SCHEMA, Statement};

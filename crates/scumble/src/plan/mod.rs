@@ -107,7 +107,7 @@ fn reliance(choice: &Choice) -> f64 {
 ///
 /// The result depends on the sample. Keep it as private as the sample is.
 pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
-    let typical = Typical::from_sample(rows)?;
+    let typical = Typical::from_sample(rows, request.parameters.range)?;
     let tried = parallel::run(|| sample::tried(forecasts(request, &typical)?, rows))?;
     Ok(ranked(request, tried, score))
 }

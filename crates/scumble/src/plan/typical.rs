@@ -45,7 +45,10 @@ impl Typical {
     /// Made-up rows of the public norm and density. The same numbers give the same rows.
     pub fn from_public(parameters: &Parameters) -> Self {
         let dim = parameters.dim;
-        let density = parameters.density.unwrap_or(1.0).clamp(0.0, 1.0);
+        let density = match parameters.range.holds_zero() {
+            true => parameters.density.unwrap_or(1.0).clamp(0.0, 1.0),
+            false => 1.0, // no attribute can be zero
+        };
         let filled = ((density * dim as f64).round() as usize).clamp(1, dim);
         let rows = (ENTRIES / filled).clamp(1, 64);
         let mut random = ChaCha8Rng::from_seed([0; 32]);
@@ -69,7 +72,9 @@ impl Typical {
     }
 
     /// The first rows of a sample, with the cosines found among them.
-    pub fn from_sample(sample: Rows<'_>) -> Result<Self, DataError> {
+    pub fn from_sample(sample: Rows<'_>, range: Range) -> Result<Self, DataError> {
+        // Zeros of dense rows are clipped where the range does not hold 0; those of sparse rows are refused later.
+        let zeros = !sample.is_sparse() && !range.holds_zero();
         let (mut offsets, mut index, mut values) = (vec![0], Vec::new(), Vec::new());
         for i in 0..sample.len().min(256) {
             entries(sample, i, |j, value| {
@@ -77,7 +82,7 @@ impl Typical {
                     let kind = if value.is_nan() { DataErrorKind::Nan } else { DataErrorKind::Infinite };
                     return Err(DataError { row: i as u64, column: Some(j as u64), kind });
                 }
-                if value != 0.0 {
+                if zeros || value != 0.0 {
                     index.push(j as u32);
                     values.push(value as f32);
                 }
@@ -93,9 +98,13 @@ impl Typical {
         Ok(typical)
     }
 
-    /// The rows.
+    /// The rows, dense where every attribute is there.
     pub fn rows(&self) -> Rows<'_> {
-        Rows::sparse(&self.offsets, &self.index, Scalars::F32(&self.values), self.dim)
+        let values = Scalars::F32(&self.values);
+        match self.values.len() == (self.offsets.len() - 1) * self.dim {
+            true => Rows::dense(values, self.dim),
+            false => Rows::sparse(&self.offsets, &self.index, values, self.dim),
+        }
     }
 
     /// Mean and deviation of the cosine over pairs of rows.

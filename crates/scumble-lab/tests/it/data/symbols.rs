@@ -21,7 +21,8 @@ pub fn data(name: &str) -> Option<Batch> {
         return None;
     }
     let dim = name.starts_with("spamassassin").then_some(171_642); // both parts have the same attributes
-    Some(read_all(&path, &ReadOptions { dim, ..ReadOptions::default() }).unwrap())
+    let label = dim.map(|_| "label".to_owned());
+    Some(read_all(&path, &ReadOptions { dim, label, ..ReadOptions::default() }).unwrap())
 }
 
 /// The true neighbours by cosine.

@@ -21,7 +21,7 @@ mod write;
 pub use found::MECHANISM_KEY;
 pub(super) use found::{Found, check_folder};
 pub(super) use sketches::{SketchBlock, Sketches};
-pub(super) use source::{open, read_labels};
+pub(super) use source::{names, open, read_labels};
 pub use write::write_table;
 pub(crate) use write::{FileWriter, Sketch};
 
@@ -166,31 +166,4 @@ fn number(node: &Node) -> Option<Element> {
         (Physical::Int64, Meaning::Integer { bits: 64, signed: false }) => Element::U64,
         _ => return None,
     })
-}
-
-/// The Parquet files of a data set, in name order. Hidden files and markers such as `_SUCCESS` are not part of it.
-pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let fault = |e: std::io::Error| ReadError::io(path, &e);
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(fault)? {
-        let path = entry.map_err(fault)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(['.', '_']) {
-            continue;
-        }
-        if path.is_dir() {
-            return Err(ReadError::new(&path, ReadErrorKind::Subfolder));
-        }
-        if name.to_lowercase().ends_with(".parquet") {
-            files.push(path);
-        }
-    }
-    if files.is_empty() {
-        return Err(ReadError::new(path, ReadErrorKind::NoParquetFiles));
-    }
-    files.sort();
-    Ok(files)
 }

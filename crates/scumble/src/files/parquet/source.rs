@@ -3,11 +3,12 @@
 use super::flat::{Carried, Flat};
 use super::footer::Leaf;
 use super::vectors::{self, Vectors};
-use super::{MOST_ROWS, Opened, files};
+use super::{MOST_ROWS, Opened};
 use crate::columns::{Column, Kind};
 use crate::files::array::{Element, saturate};
 use crate::files::batch::{Batch, Piece, Shared, Values};
 use crate::files::error::{self, ReadError, ReadErrorKind};
+use crate::files::folder::files;
 use crate::files::input::{self, Lent, Pool};
 use crate::files::{ReadOptions, Source};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ struct Fields {
     element: Element,
     id: Option<(String, Kind)>,
     label: Option<(String, Kind)>,
+    person: Option<(String, Kind)>,
 }
 
 /// Where they are in one file.
@@ -28,20 +30,23 @@ struct Places {
     vector: Leaf,
     id: Option<Carried>,
     label: Option<Carried>,
+    person: Option<Carried>,
 }
 
 /// Finds the columns in a file.
 fn find(file: &Opened, options: &ReadOptions) -> Result<(Fields, Places), ReadError> {
     let column = file.find(Some(&options.column), "")?.expect("asked for");
     let (vector, element) = file.vectors(column)?;
-    let carried = |asked: &Option<String>, default, is_id| {
-        let column = file.find(asked.as_deref(), default)?;
-        column.map(|column| file.carried(column, is_id)).transpose()
+    let carried = |asked: &Option<String>, is_id| {
+        let Some(name) = asked else { return Ok(None) };
+        file.carried(file.find(Some(name), "")?.expect("asked for"), is_id).map(Some)
     };
-    let (id, label) = (carried(&options.id, "id", true)?, carried(&options.label, "label", false)?);
+    let (id, label) = (carried(&options.id, true)?, carried(&options.label, false)?);
+    let person = carried(&options.person, true)?;
     let field = |carried: &Option<Carried>| carried.as_ref().map(|c| (c.name.clone(), c.kind));
-    let fields = Fields { vector: options.column.clone(), element, id: field(&id), label: field(&label) };
-    Ok((fields, Places { vector, id, label }))
+    let vectors = options.column.clone();
+    let fields = Fields { vector: vectors, element, id: field(&id), label: field(&label), person: field(&person) };
+    Ok((fields, Places { vector, id, label, person }))
 }
 
 struct ParquetSource {
@@ -70,6 +75,7 @@ struct OpenGroup {
     vectors: Vectors,
     ids: Option<Flat>,
     labels: Option<Flat>,
+    persons: Option<Flat>,
 }
 
 /// Buffers for pages, for values as they are stored, and for values of narrower types.
@@ -128,7 +134,7 @@ pub(in crate::files) fn read_labels(path: &Path) -> Result<Column, ReadError> {
         let column = match file.find(None, "label")? {
             Some(column) => column,
             None if file.names.len() == 1 => 0,
-            None => return Err(ReadError::new(&path, ReadErrorKind::AmbiguousLabel(error::list(&file.names)))),
+            None => return Err(ReadError::new(&path, ReadErrorKind::NoLabel(file.names.len()))),
         };
         let carried = file.carried(column, false)?;
         for (number, group) in file.footer.groups.iter().enumerate() {
@@ -144,6 +150,33 @@ pub(in crate::files) fn read_labels(path: &Path) -> Result<Column, ReadError> {
         }
     }
     labels.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoRows))
+}
+
+/// Hands over the persons and the ids of all rows, and nothing else.
+pub(in crate::files) fn names(
+    path: &Path,
+    person: &str,
+    id: Option<&str>,
+    visit: &mut dyn FnMut(&Column, Option<&Column>),
+) -> Result<(), ReadError> {
+    let (mut row, pool) = (0, Pool::default());
+    for path in files(path)? {
+        let file = Opened::new(&path)?;
+        let asked = |name: &str| file.carried(file.find(Some(name), "")?.expect("asked for"), true);
+        let (person, id) = (asked(person)?, id.map(asked).transpose()?);
+        for (number, group) in file.footer.groups.iter().enumerate() {
+            let flat = |carried: &Carried| Flat::new(&file, carried, number, row, &pool);
+            let (mut persons, mut ids) = (flat(&person)?, id.as_ref().map(flat).transpose()?);
+            let mut left = group.rows;
+            while left > 0 {
+                let now = left.min(MOST_ROWS as u64);
+                let some = ids.as_mut().map(|ids| ids.take(now as usize)).transpose()?;
+                visit(&persons.take(now as usize)?, some.as_ref());
+                (row, left) = (row + now, left - now);
+            }
+        }
+    }
+    Ok(())
 }
 
 impl ParquetSource {
@@ -175,7 +208,7 @@ impl ParquetSource {
 
 impl OpenFile {
     fn open_group(&mut self, fields: &Fields, dim: usize, row: u64, pool: &Pool) -> Result<(), ReadError> {
-        let (number, Places { vector, id, label }) = (self.next_group, &self.places);
+        let (number, Places { vector, id, label, person }) = (self.next_group, &self.places);
         self.next_group += 1;
         self.group = None;
         let left = self.file.footer.groups[number].rows;
@@ -184,7 +217,8 @@ impl OpenFile {
                 carried.as_ref().map(|carried| Flat::new(&self.file, carried, number, row, pool)).transpose()
             };
             let vectors = Vectors::new(&self.file, *vector, number, &fields.vector, dim, row, pool)?;
-            self.group = Some(OpenGroup { left, vectors, ids: flat(id)?, labels: flat(label)? });
+            self.group =
+                Some(OpenGroup { left, vectors, ids: flat(id)?, labels: flat(label)?, persons: flat(person)? });
         }
         Ok(())
     }
@@ -218,6 +252,7 @@ impl Source for ParquetSource {
         let part = group.vectors.take(rows)?;
         let ids = group.ids.as_mut().map(|ids| ids.take(rows)).transpose()?;
         let labels = group.labels.as_mut().map(|labels| labels.take(rows)).transpose()?;
+        let persons = group.persons.as_mut().map(|persons| persons.take(rows)).transpose()?;
         group.left -= rows as u64;
         self.next += rows as u64;
         let read = move || {
@@ -225,7 +260,7 @@ impl Source for ParquetSource {
             part.fill(&mut plain)?;
             Ok(Batch::dense(first_row, dim, numbers(plain, element, &pools.narrow)))
         };
-        Ok(Some(Piece::new(first_row, rows, ids, labels, read)))
+        Ok(Some(Piece::new(first_row, rows, ids, labels, read).of_persons(persons)))
     }
 }
 

@@ -31,7 +31,9 @@ impl Cases {
     }
 
     fn add_path(&mut self, path: PathBuf, kind: Kind) -> &mut Case {
-        self.all.push(Case { path, options: ReadOptions::default(), kind, row: None, column: None });
+        let dim = path.to_string_lossy().contains(".svm").then_some(9);
+        let options = ReadOptions { dim, ..ReadOptions::default() };
+        self.all.push(Case { path, options, kind, row: None, column: None });
         self.all.last_mut().unwrap()
     }
 
@@ -65,6 +67,16 @@ impl Case {
 
     fn column(&mut self, column: &'static str) -> &mut Self {
         self.column = Some(column);
+        self
+    }
+
+    fn id(&mut self, name: &str) -> &mut Self {
+        self.options.id = Some(name.into());
+        self
+    }
+
+    fn label(&mut self, name: &str) -> &mut Self {
+        self.options.label = Some(name.into());
         self
     }
 }
@@ -198,26 +210,40 @@ fn csv() {
     let mut cases = Cases::new();
     cases.add("empty.csv", "", Kind::NoRows);
     cases.add("header.csv", "a,b\n", Kind::NoRows);
-    cases.add("header.csv", "id,b\n", Kind::NoRows);
-    cases.add("no-header.csv", "1,2\n3,4\n", Kind::NoHeader);
+    cases.add("header.csv", "id,b\n", Kind::NoRows).id("id");
+    cases.add("mixed.csv", "s3cret,98765\n3,4\n", Kind::MixedHeader);
+    cases.add("mixed.tsv", "98765\ts3cret\t\n3\t4\t5\n", Kind::MixedHeader);
+    cases.add("counting.csv", "0,1,2\n3,4,98765\n", Kind::CountingHeader);
+    for unnamed in [",a,b\n0,98765,2\n", ",0,1\n0,98765,2\n", "a,,b\n1,2,3\n", " ,a\n1,2\n"] {
+        cases.add("pandas.csv", unnamed, Kind::UnnamedColumn);
+    }
+    cases.add("pandas.csv", ",s3cret\n0,2\n", Kind::UnnamedColumn).options.header = Some(true);
+    cases.add("pandas.csv", ",a\n0,2\n", Kind::MissingCell).at(0).column("0").options.header = Some(false);
+    // A row that is taken for a header: its cells are nowhere in the message.
+    cases.add("false.csv", "s3cret,98765\n1,x\n", Kind::NotANumber).at(0).column("1").options.header = Some(true);
+    let missing = Kind::NoSuchName { name: "key".into(), columns: 2 };
+    cases.add("false.csv", "s3cret,98765\n1,2\n", missing).id("key").options.header = Some(true);
+    cases.add("text.csv", "s3cret,words\nmore,words\n", Kind::NotANumber).at(0).column("0");
+    cases.add("missing.csv", "1,,3\n4,5,6\n", Kind::MissingCell).at(0).column("1");
     cases.add("only-id.csv", "id,label\n1,2\n", Kind::NoColumns);
     cases.add("short.csv", "a,b\n1,2\n3\n", Kind::Ragged { found: 1, expected: 2 }).at(1);
     cases.add("long.csv", "id,b\n1,2\n3,4,5\n", Kind::Ragged { found: 3, expected: 2 }).at(1);
-    cases.add("text.csv", "a,b\n1,2\n3,s3cret\n", Kind::NotANumber).at(1).column("b");
-    cases.add("text.tsv", "a\tb\n1\t98765x\n", Kind::NotANumber).at(0).column("b");
-    cases.add("comma.csv", "a;b\n1;2\n", Kind::NotANumber).at(0).column("a;b");
-    cases.add("empty-cell.csv", "a,b\n1,\n", Kind::MissingCell).at(0).column("b");
-    cases.add("blank-cell.csv", "a,b\n1,  \n", Kind::MissingCell).at(0).column("b");
-    cases.add("empty-id.csv", "id,b\n1,2\n,3\n", Kind::MissingCell).at(1).column("id");
-    cases.add("latin.csv", b"a,b\n1,\xE9\n", Kind::NotUtf8).at(0).column("b");
+    cases.add("text.csv", "a,b\n1,2\n3,s3cret\n", Kind::NotANumber).at(1).column("1");
+    cases.add("text.tsv", "a\tb\n1\t98765x\n", Kind::NotANumber).at(0).column("1");
+    cases.add("comma.csv", "a;b\n1;2\n", Kind::NotANumber).at(0).column("0");
+    cases.add("empty-cell.csv", "a,b\n1,\n", Kind::MissingCell).at(0).column("1");
+    cases.add("blank-cell.csv", "a,b\n1,  \n", Kind::MissingCell).at(0).column("1");
+    cases.add("empty-id.csv", "id,b\n1,2\n,3\n", Kind::MissingCell).at(1).column("0").id("id");
+    cases.add("latin.csv", b"a,b\n1,\xE9\n", Kind::NotUtf8).at(0).column("1");
     cases.add("latin-header.csv", b"a,\xE9\n1,2\n", Kind::NotUtf8);
     cases.add("utf16.csv", b"\xFF\xFEa\0,\0b\0\n\0", Kind::NotUtf8);
-    cases.add("two-ids.csv", "id,id,x\n1,2,3\n", Kind::DuplicateColumn("id".into()));
-    let missing = |name: &str, columns: &str| Kind::NoSuchColumn { name: name.into(), columns: columns.into() };
-    cases.add("id.csv", "a,b\n1,2\n", missing("key", "a, b")).options.id = Some("key".into());
-    cases.add("label.tsv", "a\tb\n1\t2\n", missing("class", "a, b")).options.label = Some("class".into());
+    cases.add("two-ids.csv", "id,id,x\n1,2,3\n", Kind::DuplicateColumn("id".into())).id("id");
+    let missing = |name: &str| Kind::NoSuchName { name: name.into(), columns: 2 };
+    cases.add("id.csv", "a,b\n1,2\n", missing("key")).id("key");
+    cases.add("label.tsv", "a\tb\n1\t2\n", missing("class")).label("class");
+    cases.add("id.csv", "5,6\n1,2\n", missing("2")).id("2");
     cases.add("dim.csv", "a,b\n1,2\n", Kind::Dimension { found: 2, expected: 3 }).options.dim = Some(3);
-    cases.add("newline-in-name.csv", "\"a\nb\",c\nx,1\n", Kind::NotANumber).at(0).column("a b");
+    cases.add("newline-in-name.csv", "\"a\nb\",c\nx,1\n", Kind::NotANumber).at(0).column("0");
     cases.add("x.txt", "a\n1\n", Kind::UnknownFormat);
     assert!(cases.check() > 20);
 }
@@ -235,11 +261,13 @@ fn libsvm() {
     let mut cases = Cases::new();
     cases.add("empty.svm", "", Kind::NoRows);
     cases.add("comments.svm", "# nothing\n\n", Kind::NoRows);
-    cases.add("featureless.svm", "1\n-1\n", Kind::NoColumns);
+    cases.add("dim.svm", "1 1:.5 3:.25 7:1\n", Kind::NoDimension).options.dim = None;
+    cases.add("featureless.svm", "1\n-1\n", Kind::NoDimension).options.dim = None;
+    cases.add("id.svm", "1 1:1\n", Kind::NoNames).id("id");
     cases.add("zero.svm", "1 1:1\n1 0:2 3:1\n", Kind::IndexZero).at(1);
-    cases.add("order.svm", "1 1:1\n1 3:1 2:98765\n", Kind::IndexOrder).at(1).column("3");
-    cases.add("order.svm", "1 4:1\n1 3:1 2:98765\n", Kind::IndexOrder).at(1).column("2");
-    cases.add("twice.svm", "1 3:1 3:1\n", Kind::IndexOrder).at(0).column("3");
+    cases.add("order.svm", "1 1:1\n1 3:1 2:98765\n", Kind::IndexOrder).at(1);
+    cases.add("order.svm", "1 4:1\n1 3:1 2:98765\n", Kind::IndexOrder).at(1);
+    cases.add("twice.svm", "1 3:1 3:1\n", Kind::IndexOrder).at(0);
     cases.add("label.svm", "# c\ns3cret 1:1\n", Kind::BadLabel).at(0);
     cases.add("no-label.svm", "1:1 2:1\n", Kind::BadLabel).at(0);
     cases.add("labels.svm", "1,2 1:1\n", Kind::BadLabel).at(0);
@@ -248,9 +276,9 @@ fn libsvm() {
     cases.add("entry.svm", "1 1\n", Kind::BadEntry).at(0);
     cases.add("sign.svm", "1 +1:2\n", Kind::BadEntry).at(0);
     cases.add("negative.svm", "1 -1:2\n", Kind::BadEntry).at(0);
-    let above = Kind::IndexOutOfRange { index: 7, dim: 5 };
-    cases.add("dim.svm", "1 1:1 7:1\n", above).at(0).column("7").options.dim = Some(5);
-    let above = Kind::IndexOutOfRange { index: 4_294_967_296, dim: 4_294_967_295 };
+    let above = Kind::IndexOutOfRange { dim: 5 };
+    cases.add("dim.svm", "1 1:1 98765:1\n", above).at(0).options.dim = Some(5);
+    let above = Kind::IndexOutOfRange { dim: 4_294_967_295 };
     cases.add("huge.svm", "1 4294967296:1\n", above).at(0);
     cases.add("latin.svm", b"1 1:1 2:\xE9\n", Kind::NotUtf8).at(0);
     cases.add("dim0.svm", "1 1:1\n", Kind::NoColumns).options.dim = Some(0);
@@ -324,15 +352,17 @@ fn parquet() {
     cases.add_parquet(vec![("vector", vectors())], dimension(2, 3)).options.dim = Some(3);
 
     let null_id = ints(&[Some(1.0), Some(2.0), None]);
-    cases.add_parquet(vec![("id", null_id), ("vector", vectors())], Kind::Null).at(2).column("id");
+    cases.add_parquet(vec![("id", null_id), ("vector", vectors())], Kind::Null).at(2).column("id").id("id");
     let big = numbers("UInt64", &[Some(1.0), Some(2f64.powi(64)), Some(3.0)]);
-    cases.add_parquet(vec![("id", big), ("vector", vectors())], Kind::IntegerRange).at(1).column("id");
+    cases.add_parquet(vec![("id", big), ("vector", vectors())], Kind::IntegerRange).at(1).column("id").id("id");
     let floats = numbers("Float64", &[Some(1.0), Some(2.0), Some(3.0)]);
-    cases.add_parquet(vec![("id", floats), ("vector", vectors())], Kind::IdType("Float64".into())).column("id");
+    let columns = vec![("id", floats), ("vector", vectors())];
+    cases.add_parquet(columns, Kind::IdType("Float64".into())).column("id").id("id");
     let dates = numbers("Date32", &[Some(1.0), Some(2.0), Some(3.0)]);
-    cases.add_parquet(vec![("label", dates), ("vector", vectors())], Kind::LabelType("Date32".into())).column("label");
+    let columns = vec![("label", dates), ("vector", vectors())];
+    cases.add_parquet(columns, Kind::LabelType("Date32".into())).column("label").label("label");
     let missing = Kind::NoSuchColumn { name: "key".into(), columns: "vector".into() };
-    cases.add_parquet(vec![("vector", vectors())], missing).options.id = Some("key".into());
+    cases.add_parquet(vec![("vector", vectors())], missing).id("key");
 
     let folder = Folder::new();
     std::fs::create_dir(folder.path("none")).unwrap();
@@ -345,13 +375,67 @@ fn parquet() {
     assert_eq!((error.kind, error.row), (dimension(3, 2), Some(2)));
     assert!(error.path.ends_with("b.parquet"));
     let error = read(&folder.path("nested"), &options).unwrap_err();
-    assert_eq!(error.kind, Kind::Subfolder);
+    assert_eq!(error.kind, Kind::HivePartition);
+    folder.parquet("deep/more/x.parquet", &[("vector", vectors())], 9);
+    assert_eq!(read(&folder.path("deep"), &options).unwrap_err().kind, Kind::Subfolder);
     folder.parquet("types/a.parquet", &[("vector", fixed(2, None, ok(4)))], 9);
-    let ids = ints(&[Some(1.0), Some(2.0)]);
-    folder.parquet("types/b.parquet", &[("id", ids), ("vector", fixed(2, None, ok(4)))], 9);
+    let doubles = tables::lists(Nesting::Nullable, "Float64", &tables::whole(2, 2, |_, _| 1.0));
+    folder.parquet("types/b.parquet", &[("vector", doubles)], 9);
     let error = read(&folder.path("types"), &options).unwrap_err();
     assert_eq!(error.kind, Kind::SchemaDiffers("a.parquet".into()));
     assert!(cases.check() > 20);
+}
+
+/// No part is skipped silently, and none that a table's log may have removed is read.
+#[test]
+fn folders_are_read_whole_or_not_at_all() {
+    let folder = Folder::new();
+    let part = |name: &str| folder.parquet(name, &[("vector", lists(&[2], None, vec![Some(1.0); 2]))], 9);
+    let rows = |name: &str| read(&folder.path(name), &ReadOptions::default()).map(|rows| rows.len());
+    let fault = |name: &str| rows(name).unwrap_err();
+    for name in
+        ["whole/a.parquet", "whole/b.pq", "whole/c.parq", "whole/part-0000", "whole/d.PARQUET", "whole/e.snappy"]
+    {
+        part(name);
+    }
+    for name in
+        ["_SUCCESS", "_metadata", "_common_metadata", ".a.parquet.crc", "_temporary/0/x.parquet", "certificate.json"]
+    {
+        folder.write(&format!("whole/{name}"), "x");
+    }
+    assert_eq!(rows("whole"), Ok(6));
+    assert_eq!(rows("whole/b.pq"), Ok(1));
+
+    for (name, bytes, kind) in [
+        ("b.parquet.gz", gz("x"), Kind::GzippedParquet),
+        ("b.gz", gz("x"), Kind::GzippedParquet),
+        ("part-1", b"other".to_vec(), Kind::ForeignFile),
+        ("b.csv", b"a,b\n1,2\n".to_vec(), Kind::ForeignFile),
+        ("empty", Vec::new(), Kind::ForeignFile),
+        ("b.parquet", b"other".to_vec(), Kind::WrongMagic("a Parquet")),
+    ] {
+        part("parts/a.parquet");
+        let path = folder.write(&format!("parts/{name}"), bytes);
+        let error = fault("parts");
+        assert_eq!((&*error.path, error.kind), (&*path, kind));
+        std::fs::remove_file(path).unwrap();
+        assert_eq!(rows("parts"), Ok(1));
+    }
+    for (kind, log) in [
+        ("Delta", "_delta_log/00000000000000000000.json"),
+        ("Iceberg", "metadata/v1.metadata.json"),
+        ("Hudi", ".hoodie/hoodie.properties"),
+    ] {
+        part(&format!("{kind}/a.parquet"));
+        part(&format!("{kind}/data/day=1/a.parquet"));
+        folder.write(&format!("{kind}/{log}"), "{}");
+        for inside in ["", "/data", "/data/day=1"] {
+            assert_eq!(fault(&format!("{kind}{inside}")).kind, Kind::TableFormat(kind), "{kind}{inside}");
+        }
+    }
+    part("hive/day=1/a.parquet");
+    assert_eq!(fault("hive").kind, Kind::HivePartition);
+    assert_eq!(rows("hive/day=1"), Ok(1));
 }
 
 #[test]
@@ -365,7 +449,7 @@ fn files_that_cannot_be_opened() {
     let error = files::read_labels(&folder.write("l.npy", super::support::npy("<f4", false, "(2, 2)", &[0; 16])));
     assert_eq!(error.unwrap_err().kind, Kind::NotAColumn(2));
     let error = files::read_labels(&folder.write("l.csv", "a,b\n1,2\n")).unwrap_err();
-    assert_eq!(error.kind, Kind::AmbiguousLabel("a, b".into()));
+    assert_eq!(error.kind, Kind::NoLabel(2));
 }
 
 /// Any change of any byte gives numbers or an error, never a panic or a hang.
@@ -388,19 +472,24 @@ fn damaged_files_never_panic() {
     ];
     for (name, good) in files {
         let path = folder.write(name, &good);
-        read(&path, &ReadOptions::default()).unwrap();
+        let options = match name {
+            "x.csv" | "x.parquet" => with_names(),
+            "x.svm" => with_dim(3),
+            _ => ReadOptions::default(),
+        };
+        read(&path, &options).unwrap();
         let step = (good.len() / 300).max(1);
         for at in (0..good.len()).step_by(step) {
             for change in [1, 0x80, 0xFF] {
                 let mut bad = good.clone();
                 bad[at] ^= change;
                 std::fs::write(&path, bad).unwrap();
-                if let Err(error) = files::read_all(&path, &ReadOptions::default()) {
+                if let Err(error) = files::read_all(&path, &options) {
                     assert!(!error.to_string().contains('\n'), "{error}");
                 }
             }
             std::fs::write(&path, &good[..at]).unwrap();
-            let _ = files::read_all(&path, &ReadOptions::default());
+            let _ = files::read_all(&path, &options);
         }
     }
 }

@@ -6,6 +6,7 @@ mod malformed;
 mod memory;
 mod parquet;
 mod read;
+mod sparse_range;
 mod support;
 mod tables;
 mod write;

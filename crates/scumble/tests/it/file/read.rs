@@ -142,6 +142,9 @@ fn csv_and_tsv() {
     );
     assert_eq!(read(&path, &options).unwrap(), [[1.0, 2.5, -0.3], [4.0, 5.0, 6.0]]);
     let batch = files::read_all(&path, &options).unwrap();
+    assert_eq!((batch.ids(), batch.labels()), (None, None), "nobody asked for them");
+    let batch = files::read_all(&path, &with_names()).unwrap();
+    assert_eq!(batch.rows().dim(), 3);
     assert_eq!(batch.ids(), Some(&Column::Int(vec![7, 8])));
     assert_eq!(batch.labels(), Some(&Column::Text(vec!["cat".into(), "a \"dog\"".into()])));
 
@@ -152,22 +155,49 @@ fn csv_and_tsv() {
     assert_eq!(files::read_all(&path, &named).unwrap().ids(), Some(&Column::Text(vec!["007".into(), "8".into()])));
 
     let path = folder.write("l.csv", "label,x\n1,5\n2.5,6\n");
-    assert_eq!(files::read_all(&path, &options).unwrap().labels(), Some(&Column::Float(vec![1.0, 2.5])));
+    let labelled = ReadOptions { id: None, ..with_names() };
+    assert_eq!(files::read_all(&path, &labelled).unwrap().labels(), Some(&Column::Float(vec![1.0, 2.5])));
     let path = folder.write("plain.csv", "a,b\n1,2");
     assert_eq!(read(&path, &options).unwrap(), [[1.0, 2.0]]);
 }
 
+/// A first line of numbers is a row, one of text is a header, unless the caller says otherwise.
 #[test]
-fn libsvm_with_and_without_the_dimension() {
+fn csv_headers_by_rule_and_by_word() {
+    let folder = Folder::new();
+    let said = |header| ReadOptions { header: Some(header), ..ReadOptions::default() };
+    let rows = folder.write("rows.csv", "0.5,1\n2,3\n");
+    assert_eq!(read(&rows, &ReadOptions::default()).unwrap(), [[0.5, 1.0], [2.0, 3.0]]);
+    assert_eq!(files::open(&rows, &ReadOptions::default()).unwrap().header(), Some(false));
+    assert_eq!(read(&rows, &said(false)).unwrap(), [[0.5, 1.0], [2.0, 3.0]]);
+    assert_eq!(read(&rows, &said(true)).unwrap(), [[2.0, 3.0]]);
+    let names = folder.write("names.tsv.gz", gz("a\tb\n0.5\t1\n"));
+    assert_eq!(read(&names, &ReadOptions::default()).unwrap(), [[0.5, 1.0]]);
+    assert_eq!(files::open(&names, &ReadOptions::default()).unwrap().header(), Some(true));
+    // Columns without names are called by number.
+    let named = ReadOptions { id: Some("0".into()), header: Some(false), ..ReadOptions::default() };
+    let mixed = folder.write("mixed.csv", "x7,1,2\nx8,3,4\n");
+    assert_eq!(read(&mixed, &named).unwrap(), [[1.0, 2.0], [3.0, 4.0]]);
+    assert_eq!(files::read_all(&mixed, &named).unwrap().ids(), Some(&Column::Text(vec!["x7".into(), "x8".into()])));
+    let counted = folder.write("counted.csv", "0,1\n0.5,0.25\n"); // pandas' names of columns that have none
+    assert_eq!(read(&counted, &said(true)).unwrap(), [[0.5, 0.25]]);
+    assert_eq!(read(&counted, &said(false)).unwrap(), [[0.0, 1.0], [0.5, 0.25]]);
+    let labels = folder.write("labels.csv", "3\n1\n");
+    assert_eq!(files::read_labels(&labels).unwrap(), Column::Int(vec![3, 1]));
+}
+
+#[test]
+fn libsvm_has_the_dimension_that_is_given() {
     let folder = Folder::new();
     let text = "# a comment\n+1 1:0.5 3:2 # note\n\n-1\n+1 2:-1e-2\r\n";
     let expected = vec![vec![0.5, 0.0, 2.0], vec![0.0; 3], vec![0.0, -0.01, 0.0]];
     for (name, bytes) in [("x.svm", text.as_bytes().to_vec()), ("x.libsvm.gz", gz(text))] {
         let path = folder.write(name, bytes);
-        assert_eq!(read(&path, &ReadOptions::default()).unwrap(), expected);
-        let batch = files::read_all(&path, &ReadOptions { dim: Some(10), ..ReadOptions::default() }).unwrap();
-        assert_eq!(batch.rows().dim(), 10);
-        assert_eq!(batch.labels(), Some(&Column::Int(vec![1, -1, 1])));
+        assert_eq!(read(&path, &with_dim(3)).unwrap(), expected);
+        let batch = files::read_all(&path, &with_dim(10)).unwrap();
+        assert_eq!((batch.rows().dim(), batch.labels()), (10, None));
+        let labelled = ReadOptions { label: Some("label".into()), ..with_dim(10) };
+        assert_eq!(files::read_all(&path, &labelled).unwrap().labels(), Some(&Column::Int(vec![1, -1, 1])));
         assert!(matches!(batch.rows().layout(), Layout::Sparse { index: [0, 2, 1], .. }));
     }
 }
@@ -207,6 +237,8 @@ fn parquet_ids_labels_and_columns_by_name() {
     let options = ReadOptions { column: "embedding".into(), ..ReadOptions::default() };
     assert_eq!(read(&path, &options).unwrap(), matrix());
     let all = files::read_all(&path, &options).unwrap();
+    assert_eq!((all.ids(), all.labels()), (None, None), "nobody asked for them");
+    let all = files::read_all(&path, &ReadOptions { column: "embedding".into(), ..with_names() }).unwrap();
     assert_eq!(all.ids(), Some(&Column::Int((10..15).collect())));
     assert_eq!(all.labels(), Some(&Column::Text(["x", "y", "x", "y", "x"].map(String::from).to_vec())));
     let named = ReadOptions { id: Some("name".into()), label: Some("weight".into()), ..options.clone() };
@@ -234,8 +266,8 @@ fn parquet_folder_in_name_order() {
     folder.write("set/_metadata.parquet", "not read");
     let expected: Vec<_> = (0..9).map(|id| vec![f64::from(id), -1.0]).collect();
     assert_eq!(read(&folder.path("set"), &ReadOptions::default()).unwrap(), expected);
-    let all = files::read_all(&folder.path("set"), &ReadOptions::default()).unwrap();
-    assert_eq!(all.ids(), Some(&Column::Int((0..9).collect())));
+    let named = ReadOptions { id: Some("id".into()), ..ReadOptions::default() };
+    assert_eq!(files::read_all(&folder.path("set"), &named).unwrap().ids(), Some(&Column::Int((0..9).collect())));
 }
 
 #[test]
@@ -308,7 +340,7 @@ fn the_same_id_twice_names_both_rows() {
 fn nothing_private_is_printed() {
     let folder = Folder::new();
     let path = folder.write("x.csv", "id,a\nsecret,12345\n");
-    let batch = files::read_all(&path, &ReadOptions::default()).unwrap();
+    let batch = files::read_all(&path, &ReadOptions { id: Some("id".into()), ..ReadOptions::default() }).unwrap();
     let printed = format!("{batch:?} {:?} {:?}", batch.ids(), batch.rows());
     assert!(!printed.contains("secret") && !printed.contains("12345"), "{printed}");
 }
@@ -354,7 +386,8 @@ fn shared_data_sets() {
         return; // not part of the repository
     }
     let count = |name: &str| {
-        let mut source = files::open(&data.join(name), &ReadOptions::default()).unwrap();
+        let dim = name.contains("svm").then_some(171_642);
+        let mut source = files::open(&data.join(name), &ReadOptions { dim, ..ReadOptions::default() }).unwrap();
         let (mut rows, mut sum) = (0, 0.0);
         while let Some(batch) = source.next_batch(10_000).unwrap() {
             rows += batch.rows().len();

@@ -88,6 +88,16 @@ pub fn rows_of(batch: &Batch) -> Vec<Vec<f64>> {
     (0..rows.len()).map(row).collect()
 }
 
+/// The defaults with the columns `id` and `label` asked for.
+pub fn with_names() -> ReadOptions {
+    ReadOptions { id: Some("id".into()), label: Some("label".into()), ..ReadOptions::default() }
+}
+
+/// The defaults with a number of attributes, which LIBSVM needs.
+pub fn with_dim(dim: usize) -> ReadOptions {
+    ReadOptions { dim: Some(dim), ..ReadOptions::default() }
+}
+
 /// Reads in batches of `step` rows and checks that they follow each other.
 pub fn read_by(path: &Path, options: &ReadOptions, step: usize) -> Result<Vec<Vec<f64>>, ReadError> {
     let mut source = files::open(path, options)?;

@@ -14,11 +14,14 @@ use scumble_core::calibration::{SLACK, gaussian};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, Perturbation};
 use scumble_core::noise::Noise;
-use scumble_core::privacy::{Guarantee, Notion, Promise, Unit};
+use scumble_core::privacy::{Guarantee, Notion, Promise, Unit, check_delta};
 use serde::{Deserialize, Serialize};
 
 /// Sums of decimal fractions are compared up to this: 0.1 three times is 0.3.
 const ROUNDING: f64 = 1e-12;
+
+/// Most rows of a person: enough for anyone, and quick to compose.
+const MOST_ROWS: usize = 10_000;
 
 /// Which inputs an account keeps apart: a unit, and how far it may move.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -145,6 +148,39 @@ impl Loss {
         Ok(covers.then(|| loss.for_steps(steps)))
     }
 
+    /// Epsilon and delta of a release for a person of whom at most `rows` rows are in it.
+    ///
+    /// Each row is randomised on its own, so `rows` of them compose as `rows` releases of one row: pure losses add up, or
+    /// compose exactly where a `delta` is asked for; Gaussian ones compose at the release's own delta, unless another is
+    /// asked for; of other approximate ones the deltas add up.
+    pub fn of_person(mechanism: &Mechanism, rows: usize, delta: Option<f64>) -> Result<(f64, f64), ParameterError> {
+        let (_, loss) = Self::of(mechanism)?;
+        if !(1..=MOST_ROWS).contains(&rows) {
+            let message = format!("rows per person must be at least 1 and at most {MOST_ROWS}, got {rows}");
+            return Err(ParameterError::invalid(message));
+        }
+        if delta.is_some() {
+            check_delta(delta)?;
+        }
+        let n = rows as f64;
+        let summed = (n * loss.delta).min(1.0);
+        let delta = delta.unwrap_or(if loss.gaussian.is_some() { loss.delta } else { summed });
+        if rows == 1 && delta == loss.delta {
+            return Ok((loss.epsilon, loss.delta));
+        }
+        let sum = if delta >= summed { (n * loss.epsilon).next_up() } else { f64::INFINITY };
+        let epsilon = match delta {
+            0.0 => sum,
+            delta => Budget { epsilon: sum, delta }.spent(&vec![loss; rows]).min(sum),
+        };
+        match epsilon.is_finite() {
+            true => Ok((epsilon, delta)),
+            false => Err(ParameterError::invalid(format!(
+                "{rows} rows of a person have no epsilon at a delta of {delta:e}; a delta of {summed:e} has one"
+            ))),
+        }
+    }
+
     fn for_steps(self, n: f64) -> Self {
         let Self { epsilon, delta, gaussian } = self;
         let (total, delta) = scumble_core::calibration::composition::group(epsilon, delta, n as u64);
@@ -153,7 +189,7 @@ impl Loss {
     }
 
     /// True for numbers that a release could have.
-    pub(super) fn is_sane(&self) -> bool {
+    pub(crate) fn is_sane(&self) -> bool {
         let gaussian = self.gaussian.is_none_or(|Gaussian { mu, distance }| {
             mu > 0.0 && mu <= 1e6 && (0.0..1.0).contains(&distance) && self.delta > 0.0
         });
@@ -503,6 +539,31 @@ mod tests {
         let whole = mechanism(MechanismId::DpOporpStaircase, Unit::Attribute, 2.0, 1.0);
         assert_eq!(Loss::of(&whole).unwrap().0, account(Unit::Attribute, None));
         assert!(Loss::of(&mechanism(MechanismId::IdpSignrpRr, Unit::Attribute, 1.0, 1.0)).unwrap_err().is_refusal());
+    }
+
+    /// By hand: pure losses add up, Gaussian ones have mu sqrt(n), and a delta buys what exact composition gives.
+    #[test]
+    fn a_person_pays_for_each_row_by_the_best_rule() {
+        let pure = mechanism(MechanismId::DpOporpStaircase, Unit::Attribute, 0.5, 1.0);
+        let of = |m: &Mechanism, rows, delta| Loss::of_person(m, rows, delta);
+        assert_eq!(of(&pure, 1, None), Ok((0.5, 0.0)));
+        let (epsilon, delta) = of(&pure, 8, None).unwrap();
+        assert!((4.0..4.0 + 1e-12).contains(&epsilon) && delta == 0.0);
+        let (less, delta) = of(&pure, 8, Some(1e-3)).unwrap();
+        assert!(less < 4.0 && less > 0.5 * 8f64.sqrt() && delta == 1e-3, "{less}");
+        let normal = mechanism(MechanismId::RawGOpt, Unit::Attribute, 1.0, 1.0);
+        let (epsilon, delta) = of(&normal, 4, None).unwrap();
+        let mu = 2.0 * Loss::of(&normal).unwrap().1.gaussian.unwrap().mu;
+        assert_eq!(delta, 1e-6);
+        assert!((epsilon / gdp_epsilon(mu, 1e-6).unwrap() - 1.0).abs() < 1e-6, "{epsilon}");
+        assert!(epsilon < 4.0);
+        for rows in [0, MOST_ROWS + 1] {
+            assert!(of(&pure, rows, None).is_err());
+        }
+        assert!(of(&pure, 2, Some(1.0)).is_err());
+        assert!(of(&mechanism(MechanismId::IdpSignrpRr, Unit::Attribute, 1.0, 1.0), 2, None).unwrap_err().is_refusal());
+        // The planted fault: composing n rows as one would claim less than n rows cost.
+        assert!(of(&normal, 4, None).unwrap().0 > of(&normal, 3, None).unwrap().0);
     }
 
     #[test]
