@@ -1,12 +1,12 @@
 //! Decoding: less error on rows that have something in common, and refusals where it would hurt.
 
-use crate::support::{Draw, released, shared};
+use crate::support::{Draw, released};
 use scumble::decode::{self, DecodeError, Decoder, Method, Refused};
 use scumble::files::{ReadOptions, read_all};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble::projection::Seed;
 use scumble::release::Release;
-use scumble::search::{ExactQueries, Queries, search};
+use scumble::search::ExactQueries;
 use scumble::vectors::{Layout, Range, Rows, Scalars};
 
 const P: usize = 64;
@@ -112,42 +112,4 @@ fn files_hold_the_decoded_rows() {
     let Layout::Dense { values: Scalars::F32(values), .. } = back.rows().layout() else { panic!("dense floats") };
     assert_eq!(values, decoded.values);
     assert!(decode::write(&folder.path().join("decoded.csv"), &decoder, &release).is_err());
-}
-
-/// MECHANISMS section 4d: plain OPORP, k = 256, epsilon 2: .33 private and .49 exact, from .226 and .359.
-#[test]
-fn decoding_finds_more_neighbours_on_mnist() {
-    let read = |name: &str, count: usize, every: usize| -> Option<Vec<f32>> {
-        let batch = read_all(&shared(name)?, &ReadOptions::default()).unwrap();
-        let Layout::Dense { values: Scalars::U8(bytes), .. } = batch.rows().layout() else { panic!("IDX gives u8") };
-        let images = bytes.chunks_exact(784).step_by(every).take(count);
-        Some(images.flatten().map(|&byte| f32::from(byte) / 255.0).collect())
-    };
-    let Some(pixels) = read("mnist/train-images-idx3-ubyte.gz", 20_000, 1) else { return };
-    let asked = read("mnist/t10k-images-idx3-ubyte.gz", 200, 50).unwrap();
-    let (rows, queries) = (Rows::dense(Scalars::F32(&pixels), 784), Rows::dense(Scalars::F32(&asked), 784));
-    // The true neighbours: a search without projection and with next to no noise.
-    let range = Range::new(0.0, 1.0).unwrap();
-    let raw = Parameters::new(MechanismId::RawStaircase, 784, 784, 60.0, 1.0, range, Seed([0; 32]));
-    let raw = Mechanism::new(raw).unwrap();
-    let exact = ExactQueries::project(&raw, queries).unwrap();
-    let truth = search(&released(&raw, None, 9, rows), Queries::Exact(&exact), 50, None).unwrap();
-    let (mut private, mut exactly) = (0.0, 0.0);
-    for seed in 1..=3 {
-        let parameters = Parameters::new(MechanismId::DpOporpStaircase, 784, 256, 2.0, 1.0, range, Seed([seed; 32]));
-        let mechanism = Mechanism::new(parameters).unwrap();
-        let (release, noisy) = (released(&mechanism, None, seed, rows), released(&mechanism, None, seed + 9, queries));
-        let exact = ExactQueries::project(&mechanism, queries).unwrap();
-        let recall = |queries: Queries<'_>| {
-            let found = decode::search(&release, queries, 50, None, Method::Wiener).unwrap();
-            let shared = found.iter().zip(&truth).map(|(found, truth)| {
-                found.iter().filter(|hit| truth.iter().any(|other| other.row == hit.row)).count()
-            });
-            shared.sum::<usize>() as f64 / (50 * found.len()) as f64
-        };
-        private += recall(Queries::Released(&noisy)) / 3.0;
-        exactly += recall(Queries::Exact(&exact)) / 3.0;
-    }
-    println!("decoded, epsilon 2: {private:.3} private, {exactly:.3} exact");
-    assert!(private > 0.33 && exactly > 0.49, "{private:.3} private, {exactly:.3} exact");
 }

@@ -2,6 +2,7 @@
 //! without the data. Noise is keyed, so that no run fails by bad luck.
 
 use crate::support::{released, shared};
+use scumble::decode::{self, Method};
 use scumble::files::{Batch, ReadOptions, read_all};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble::projection::{Partition, Seed};
@@ -54,19 +55,32 @@ impl Images {
 
     /// recall@50 with private queries and with exact ones, mean of three draws of the noise.
     pub fn recall(&self, parameters: &Parameters, encoding: Option<Encoding>) -> (f64, f64) {
+        self.recall_decoded(parameters, encoding, None)
+    }
+
+    /// The same on decoded rows.
+    pub fn recall_decoded(
+        &self,
+        parameters: &Parameters,
+        encoding: Option<Encoding>,
+        method: Option<Method>,
+    ) -> (f64, f64) {
         let mechanism = Mechanism::new(parameters.clone()).unwrap();
         let exact = ExactQueries::project(&mechanism, self.queries()).unwrap();
         let each = (0..3).map(|draw| {
             let release = released(&mechanism, encoding, 2 * draw, self.rows());
             let asked = released(&mechanism, encoding, 2 * draw + 1, self.queries());
-            [Queries::Released(&asked), Queries::Exact(&exact)].map(|queries| self.found(&release, queries))
+            [Queries::Released(&asked), Queries::Exact(&exact)].map(|queries| self.found(&release, queries, method))
         });
         let [private, with_exact] = each.fold([0.0; 2], |sum, each| [sum[0] + each[0], sum[1] + each[1]]);
         (private / 3.0, with_exact / 3.0)
     }
 
-    fn found(&self, release: &Release, queries: Queries<'_>) -> f64 {
-        let found = search(release, queries, TOP, None).unwrap();
+    fn found(&self, release: &Release, queries: Queries<'_>, method: Option<Method>) -> f64 {
+        let found = match method {
+            Some(method) => decode::search(release, queries, TOP, None, method).unwrap(),
+            None => search(release, queries, TOP, None).unwrap(),
+        };
         let rankings: Vec<Vec<u32>> =
             found.iter().map(|hits| hits.iter().map(|hit| hit.row as u32).collect()).collect();
         precision_recall(&rankings, &self.truth, &[TOP])[0].recall

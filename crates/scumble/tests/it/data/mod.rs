@@ -1,4 +1,5 @@
 //! Utility on real data.
 
 mod bins;
+mod decoding;
 mod mnist;
