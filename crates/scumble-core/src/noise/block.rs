@@ -468,8 +468,10 @@ mod tests {
             for level in Level::all() {
                 for x in [0, 1, -1, 60, -300, 1019, -1020, 1020] {
                     let threshold = (table.threshold(rule(x).1) >> 48) as u16;
-                    let ties = (0..LANES * outputs).filter(|&at| first_bits(&bits, at) == threshold).collect::<Vec<_>>();
-                    let mut source = Counting { bits: bits.clone(), coins: 0, more: vec![], rng: SecretRng::for_tests(1) };
+                    let ties =
+                        (0..LANES * outputs).filter(|&at| first_bits(&bits, at) == threshold).collect::<Vec<_>>();
+                    let mut source =
+                        Counting { bits: bits.clone(), coins: 0, more: vec![], rng: SecretRng::for_tests(1) };
                     let mut out = vec![0; LANES];
                     block.draw_at(level, &vec![x as i16; LANES * outputs], &mut out, &mut source);
                     assert_eq!((source.coins, &source.more), (outputs, &ties), "{x} {level:?}");
