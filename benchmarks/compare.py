@@ -175,6 +175,29 @@ def symbols_beside_bits():
         record(f"symbols beside bits: release of one {what} / sign mechanism", 0.7, mine, 1, statistics.median(mine), "")
 
 
+def keyed_beside_fresh():
+    """Issue 17: noise by key and row against fresh noise, one thread."""
+    n, k = 60_000, 256
+    for what, p, more in (("784 u8", 784, dict(lo=0, hi=255, beta=255)), ("768 f32", 768, dict(lo=0, hi=1, beta=1))):
+        name = f"keyed: dp-signoporp-ceil, {what} to 256 bits / fresh"
+        if not wanted(name):
+            continue
+        x = pixels(n, p)
+        np.save(at("keyed.npy"), x if p == 784 else (x / np.float32(255)).astype(np.float32))
+        arguments = dict(data=at("keyed.npy"), mechanism="dp-signoporp-ceil", k=k, epsilon=1, **more)
+        for out in ("out", "again"):
+            ours("release", reps=1, least=0, out=at(out), matrix=at("w"), keyed=1, **arguments)
+        if p == 784:
+            check_bits(x, at("out"), at("w"), k, 1.0, 255)
+        assert open(at("out"), "rb").read() == open(at("again"), "rb").read(), "a key gives the same bytes again"
+        fresh, keyed = [], []
+        for _ in range(ROUNDS):
+            fresh.append(statistics.median(ours("release", **arguments)) / n)
+            keyed.append(statistics.median(ours("release", keyed=1, **arguments)) / n)
+        ratios = [a / b for a, b in zip(fresh, keyed)]
+        record(name, 0.5, ratios, 1 / statistics.median(fresh), 1 / statistics.median(keyed), "rows/s")
+
+
 def whole_records():
     """Issue 6: rows a second and thread of the whole-record mechanisms."""
     n = 4000
@@ -316,11 +339,62 @@ def searches():
             scores = queries @ rows.T
             return np.argpartition(-scores, 50, axis=1)[:, :50]
 
+        one = queries[:1]
+        np.save(at("one.npy"), one)
+        compare("values top 50, 100k x 256 f32, 1 query / numpy", 1.0,
+                lambda: np.argpartition(-(one @ rows.T), 50, axis=1)[:, :50], "values", 1, "queries/s",
+                **dict(arguments, queries=at("one.npy")))
         compare("values top 50, 100k x 256 f32, 100 queries / numpy", 1.5, peer, "values", 100, "queries/s", **arguments)
         index = faiss.IndexFlatIP(k)
         index.add(rows)
         compare("values top 50, 100k x 256 f32, 100 queries / faiss IndexFlatIP", 1.0, lambda: index.search(queries, 50),
                 "values", 100, "queries/s", **arguments)
+
+
+def large_search():
+    """Issue 17: a file of ten million codes, read once for all queries, beside an index that holds them; two threads, by the clock."""
+    name = "search of {} x 256 bits, 100 queries, file to hits, two threads"
+    n, k = (1_000_000 if options.quick else 10_000_000), 256
+    name = name.format("1M" if options.quick else "10M")
+    if not wanted(name):
+        return
+    import faiss
+    data, bits, asked, found = at("large8.npy"), at("large-bits.npy"), at("large-asked.npy"), at("large-found.npy")
+    file = np.lib.format.open_memmap(data, "w+", np.uint8, (n, k))
+    for i in range(0, n, 100_000):
+        file[i:i + 100_000] = rng.integers(0, 256, (100_000, k), dtype=np.uint8)
+    np.save(at("asked8.npy"), file[:100])
+    del file
+    environment = {key: value for key, value in os.environ.items() if key != "RAYON_NUM_THREADS"}
+    release = ["--mechanism", "dp-signoporp-ceil", "--epsilon", "1", "--range", "0,255", "--seed", "11" * 32, "-k", str(k)]
+    for source, out in ((data, bits), (at("asked8.npy"), asked)):
+        subprocess.run([options.cli, "release", source, *release, "--out", out], check=True, capture_output=True)
+    os.remove(data)
+    rows, queries = np.load(bits), np.load(asked)
+    index = faiss.IndexBinaryFlat(k)
+    index.add(rows)
+    command = [options.cli, "search", bits, "--queries", asked, "--top", "50", "--out", found]
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    hits = np.load(found)
+    distances = np.sort(np.bitwise_count(rows[hits] ^ queries[:, None]).sum(axis=2), axis=1)
+    assert np.array_equal(distances, np.sort(index.search(queries, 50)[0], axis=1)), "distances of the 50 nearest"
+    faiss.omp_set_num_threads(2)
+    ratios, theirs, mine, memory = [], [], [], []
+    for _ in range(max(3, ROUNDS - 4)):
+        start = time.perf_counter()
+        index.search(queries, 50)
+        theirs.append(time.perf_counter() - start)
+        os.remove(found)
+        seconds, mib, _ = peak(command, env=environment)
+        mine.append(seconds)
+        memory.append(mib)
+        ratios.append(theirs[-1] / seconds)
+    faiss.omp_set_num_threads(1)
+    record(f"{name} / faiss IndexBinaryFlat in memory", 2.0, ratios, 100 / statistics.median(theirs),
+           100 / statistics.median(mine), "queries/s")
+    absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
+    for path in (bits, asked, found):
+        os.remove(path)
 
 
 # ---------------------------------------------------------------- whole commands
@@ -548,7 +622,8 @@ def report():
     return "\n".join(lines)
 
 
-for part in (releases, symbols_beside_bits, whole_records, dense, sparse, samplers, searches, growth, commands, parquet_files):
+for part in (releases, symbols_beside_bits, keyed_beside_fresh, whole_records, dense, sparse, samplers, searches, large_search,
+             growth, commands, parquet_files):
     part()
 text = report()
 json.dump(dict(bars=bars, facts=facts, curves=curves, commands=commands_run), open("target/bench.json", "w"), indent=1)

@@ -7,7 +7,7 @@ use scumble::exact::rational;
 use scumble::files::{ReadOptions, read_all};
 use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters};
 use scumble::noise::{
-    BlockFlips, BlockSymbols, FlipTable, Laplace, Noise, RoundedGaussian, SecretRng, Staircase, SymbolTable,
+    BlockFlips, BlockSymbols, FlipTable, Laplace, Noise, NoiseKey, RoundedGaussian, SecretRng, Staircase, SymbolTable,
     staircase_weights,
 };
 use scumble::projection::{Projection, ProjectionKind, Seed, Sum};
@@ -97,7 +97,7 @@ fn main() {
     });
 }
 
-/// Rows in memory to released bytes in memory. `row_by_row=1` takes the plain code.
+/// Rows in memory to released bytes in memory. `row_by_row=1` takes the plain code, `keyed=1` noise by key and row number.
 fn release(arguments: &Arguments) {
     let batch = read_all(arguments.path("data"), &ReadOptions::default()).unwrap();
     let rows = batch.rows();
@@ -106,9 +106,12 @@ fn release(arguments: &Arguments) {
     if arguments.text("row_by_row").is_some() {
         releaser = releaser.row_by_row();
     }
+    if arguments.text("keyed").is_some() {
+        releaser = releaser.keyed(NoiseKey::from_bytes([7; 32]));
+    }
     let mut bytes = Vec::new();
     arguments.time(|| {
-        releaser.release(rows, 0, |_| Vec::new(), &mut bytes).unwrap();
+        releaser.release(rows, 0, |i| i.to_string().into_bytes(), &mut bytes).unwrap();
         black_box(&bytes);
     });
     arguments.write(&bytes);

@@ -6,22 +6,23 @@ use crate::print::{self, number};
 use clap::{Args, ValueEnum, ValueHint};
 use scumble::decode::{self, Method};
 use scumble::files::{open_release, read_all};
-use scumble::release::Release;
-use scumble::search::{ExactQueries, Hit, Metric, Queries, search, write_hits};
+use scumble::search::{ExactQueries, Found, Hit, Metric, Queries, Table, write_hits};
 use serde_json::json;
 use std::path::PathBuf;
 
 /// Find the nearest rows of a release for every query
 ///
 /// Queries are a release made with the same --seed, or with --exact-queries your own vectors: projected, not noised,
-/// which finds clearly more. Ranks bits by Hamming distance, values by cosine; ties go to the lower row.
+/// which finds clearly more. Ranks bits by Hamming distance, values by cosine; ties go to the lower row. Files are read once
+/// for all queries and not held in memory; their hashes are compared before anything is shown.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  scumble search private.parquet --queries queries-private.parquet --top 10\n  \
-                  scumble search private.parquet --queries mine.npy --exact-queries --out found.csv")]
+                  scumble search private.parquet --queries mine.npy --exact-queries --out found.csv\n  \
+                  scumble search monday.npy tuesday.npy teams/ --queries queries-private.npy")]
 pub struct Search {
-    /// The release to search in
-    #[arg(value_name = "RELEASE", value_hint = ValueHint::AnyPath)]
-    release: PathBuf,
+    /// The releases to search in, as one table: files that share --seed and -k, or folders of them
+    #[arg(value_name = "RELEASE", required = true, value_hint = ValueHint::AnyPath)]
+    releases: Vec<PathBuf>,
     /// A release, or with --exact-queries any input file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     queries: PathBuf,
@@ -79,68 +80,78 @@ impl From<Rank> for Metric {
 }
 
 impl Search {
-    fn search(
-        &self,
-        release: &Release,
-        queries: Queries<'_>,
-        metric: Option<Metric>,
-    ) -> Result<Vec<Vec<Hit>>, Failure> {
-        match self.decode.and_then(Decoding::method) {
-            Some(method) => Ok(decode::search(release, queries, self.top, metric, method)?),
-            None => Ok(search(release, queries, self.top, metric)?),
+    fn search(&self, table: &Table, queries: Queries<'_>) -> Result<Found, Failure> {
+        let metric = self.metric.map(Metric::from);
+        match (self.decode.and_then(Decoding::method), &self.releases[..]) {
+            (None, _) => Ok(table.search(queries, self.top, metric)?.run()?),
+            (Some(method), [path]) if table.files() == 1 => {
+                let release = open_release(path)?;
+                let hits = decode::search(&release, queries, self.top, metric, method)?;
+                Ok(Found::in_release(path, &release, hits))
+            }
+            (Some(_), _) => Err(Failure::error("--decode needs one release, whose rows it looks at together")),
         }
     }
 
     /// Searches and prints or writes what was found.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let release = open_release(&self.release)?;
-        let metric = self.metric.map(Metric::from);
+        let table = Table::open(&self.releases)?;
         let found = if self.exact_queries {
-            let options = self.reading.read_options(Some(release.certificate().projection.p));
+            let options = self.reading.read_options(Some(table.mechanism().parameters().dim));
             let batch = read_all(&self.queries, &options)?;
-            let queries = ExactQueries::project(release.mechanism(), batch.rows())
+            let queries = ExactQueries::project(table.mechanism(), batch.rows())
                 .map_err(|error| Failure::error(format!("{}: {error}", self.queries.display())))?;
-            self.search(&release, Queries::Exact(&queries), metric)?
+            self.search(&table, Queries::Exact(&queries))?
         } else {
-            let queries = open_release(&self.queries)?;
-            self.search(&release, Queries::Released(&queries), metric)?
+            self.search(&table, Queries::Released(&open_release(&self.queries)?))?
         };
         match &self.out {
             Some(out) => {
-                write_hits(out, &found, self.top, release.ids())?;
-                let (queries, rows) = (found.len(), release.len());
+                write_hits(out, &found.hits, self.top, found.ids.as_ref())?;
+                let (queries, rows) = (found.hits.len(), table.len());
                 match global.json {
                     true => print::emit_json(&json!({ "out": out, "queries": queries, "rows": rows }))?,
                     false => print::emit(&format!("searched {rows} rows for {queries} queries: {}\n", out.display()))?,
                 }
             }
-            None if global.json => print::emit_json(&as_json(&release, &found))?,
-            None => print::emit(&table(&release, &found))?,
+            None if global.json => print::emit_json(&as_json(&found, table.files() > 1))?,
+            None => print::emit(&as_table(&found, table.files() > 1))?,
         }
         Ok(Exit::Done)
     }
 }
 
-fn id(release: &Release, hit: &Hit) -> String {
-    release.ids().map_or_else(|| hit.row.to_string(), |ids| ids.text(hit.row))
+fn id(found: &Found, hit: &Hit) -> String {
+    found.ids.as_ref().map_or_else(|| hit.row.to_string(), |ids| ids.text(hit.row))
 }
 
-fn table(release: &Release, found: &[Vec<Hit>]) -> String {
+/// One line a hit; with its file and the row there if there are several.
+fn as_table(found: &Found, several: bool) -> String {
     let mut rows = Vec::new();
-    for (query, hits) in found.iter().enumerate() {
+    for (query, hits) in found.hits.iter().enumerate() {
         for (rank, hit) in hits.iter().enumerate() {
             let query = if rank == 0 { query.to_string() } else { String::new() };
             let score = number(f64::from(hit.score));
-            rows.push(vec![query, (rank + 1).to_string(), hit.row.to_string(), id(release, hit), score]);
+            let mut line = vec![query, (rank + 1).to_string(), hit.row.to_string(), id(found, hit), score];
+            if several {
+                let (path, row) = found.place(hit.row);
+                line.extend([path.display().to_string(), row.to_string()]);
+            }
+            rows.push(line);
         }
     }
-    print::table(&["query", "rank", "row", "id", "score"], &rows).join("\n") + "\n"
+    let head = ["query", "rank", "row", "id", "score", "file", "row in file"];
+    print::table(&head[..if several { 7 } else { 5 }], &rows).join("\n") + "\n"
 }
 
-fn as_json(release: &Release, found: &[Vec<Hit>]) -> serde_json::Value {
-    let hits = |hits: &Vec<Hit>| {
-        let list = hits.iter().map(|hit| json!({ "row": hit.row, "id": id(release, hit), "score": hit.score }));
-        list.collect::<Vec<_>>()
+fn as_json(found: &Found, several: bool) -> serde_json::Value {
+    let one = |hit: &Hit| {
+        let mut object = json!({ "row": hit.row, "id": id(found, hit), "score": hit.score });
+        if several {
+            let (path, row) = found.place(hit.row);
+            (object["file"], object["row_in_file"]) = (json!(path.display().to_string()), row.into());
+        }
+        object
     };
-    json!(found.iter().map(hits).collect::<Vec<_>>())
+    json!(found.hits.iter().map(|hits| hits.iter().map(one).collect::<Vec<_>>()).collect::<Vec<_>>())
 }

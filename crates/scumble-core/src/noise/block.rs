@@ -1,9 +1,12 @@
-//! Flips and symbols in blocks. The classes of the values around zero are found once, at construction, by the very
+//! Flips and symbols in blocks. The classes of all values are found once, at construction, by the very
 //! function that the plain sampler uses; a draw then compares 16 random bits with prefixes of its class's thresholds, and
-//! is extended by fresh bits on a tie. Values further out are looked at one by one.
+//! is extended by further bits on a tie.
+//!
+//! Every value goes the same way: classes are looked up in registers where they have room there, else all of them in a
+//! table by value, else each by the function itself. A draw takes 16 bits, and one more word if these agree with a threshold.
 
 use super::coin::FlipTable;
-use super::kernels::{self, Cuts, LANES, Prefixes};
+use super::kernels::{self, CLASSES, Cuts, FLIP_CLASSES, LANES, Prefixes};
 use super::rng::BLOCK;
 use super::source::LaneSource;
 use super::symbols::SymbolTable;
@@ -14,7 +17,7 @@ use std::sync::Arc;
 /// Outputs whose random bytes fill one refill.
 const OUTPUTS: usize = BLOCK / (2 * LANES);
 
-/// Values of 16 or 32 bits; what 16 do not hold is cut off there, and lies outside all classes.
+/// Values of 16 or 32 bits; what 16 do not hold is cut off there, in the class of what is left.
 pub trait Value: Copy + Into<i64> {
     /// The values, or the nearest of 16 bits: themselves, or in `room`.
     fn narrow<'a>(values: &'a [Self], room: &'a mut [i16]) -> &'a [i16];
@@ -30,7 +33,7 @@ impl Value for i16 {
 impl Value for i32 {
     #[inline]
     fn narrow<'a>(values: &'a [Self], room: &'a mut [i16]) -> &'a [i16] {
-        let nearest = |x: i32| x.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
+        let nearest = |x: i32| x.clamp(-i32::from(i16::MAX), i16::MAX.into()) as i16;
         room.iter_mut().zip(values).for_each(|(narrow, &x)| *narrow = nearest(x));
         &room[..values.len()]
     }
@@ -50,19 +53,55 @@ fn first_bits(random: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at % LANES], bytes[LANES + at % LANES]])
 }
 
+/// Values that have a place of their own in a table.
+const MOST_PLACES: i64 = 1 << 18;
+
+/// Something for every value up to a bound: tabled if there are not too many, else found each time.
+#[derive(Clone)]
+enum ByValue<T> {
+    Table { bound: i64, entries: Vec<T> },
+    Rule(Arc<dyn Fn(i64) -> T + Send + Sync>),
+}
+
+impl<T: Copy> ByValue<T> {
+    fn new(bound: i64, rule: impl Fn(i64) -> T + Send + Sync + 'static) -> Self {
+        match 2 * bound < MOST_PLACES {
+            true => Self::Table { bound, entries: (-bound..=bound).map(rule).collect() },
+            false => Self::Rule(Arc::new(rule)),
+        }
+    }
+
+    /// A lane without a row may hold a value beyond the bound.
+    #[inline]
+    fn of(&self, x: i64) -> T {
+        match self {
+            Self::Table { bound, entries } => entries[(x.clamp(-bound, *bound) + bound) as usize],
+            Self::Rule(rule) => rule(x),
+        }
+    }
+}
+
+/// Side and level of a value.
+type Rule = Arc<dyn Fn(i64) -> (bool, u64) + Send + Sync>;
+
 /// Bits of all values of an output, flipped by class.
 #[derive(Clone)]
 pub struct BlockFlips {
     table: FlipTable,
-    rule: Arc<dyn Fn(i64) -> (bool, u64) + Send + Sync>,
-    cuts: Cuts,
-    plus_from: usize,
-    prefixes: Prefixes,
+    rule: Rule,
+    way: FlipWay,
+}
+
+/// How the side of a value and the prefix of its threshold are found.
+#[derive(Clone)]
+enum FlipWay {
+    Registers { cuts: Cuts, plus_from: usize, prefixes: Prefixes<FLIP_CLASSES> },
+    Each(ByValue<(bool, u16)>),
 }
 
 impl fmt::Debug for BlockFlips {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BlockFlips({:?}, {:?})", self.table, self.cuts)
+        write!(f, "BlockFlips({:?})", self.table)
     }
 }
 
@@ -74,23 +113,22 @@ impl BlockFlips {
         bound: i64,
         rule: impl Fn(i64) -> (bool, u64) + Send + Sync + 'static,
     ) -> Option<Self> {
-        let of = |x: i16| {
-            let (plus, level) = rule(x.into());
-            (plus, table.threshold(level))
+        let rule: Rule = Arc::new(rule);
+        let (by, prefixes) = (rule.clone(), table.clone());
+        let of = move |x: i64| {
+            let (plus, level) = by(x);
+            (plus, (prefixes.threshold(level) >> 48) as u16)
         };
-        let cuts = Cuts::new(bound, |a, b| of(a) == of(b));
-        let classes: Vec<(bool, u64)> = cuts.members().map(of).collect();
+        let Some(cuts) = Cuts::new(bound, FLIP_CLASSES, |a, b| of(a) == of(b)) else {
+            return Some(Self { table: table.clone(), rule, way: FlipWay::Each(ByValue::new(bound, of)) });
+        };
+        let classes: Vec<(bool, u16)> = cuts.members().map(|x| of(x.into())).collect();
         let plus_from = classes.iter().position(|(plus, _)| *plus).unwrap_or(classes.len());
         if classes[plus_from..].iter().any(|(plus, _)| !plus) {
             return None;
         }
-        let prefixes = Prefixes::new(classes.iter().map(|(_, threshold)| (threshold >> 48) as u16));
-        Some(Self { table: table.clone(), rule: Arc::new(rule), cuts, plus_from, prefixes })
-    }
-
-    #[cfg(test)]
-    fn holds_all(&self) -> bool {
-        self.cuts.holds_all()
+        let prefixes = Prefixes::new(classes.iter().map(|(_, prefix)| *prefix));
+        Some(Self { table: table.clone(), rule, way: FlipWay::Registers { cuts, plus_from, prefixes } })
     }
 
     /// The bits of `x`, outputs of 32 values each; eight outputs share a byte, the first most significant.
@@ -107,7 +145,12 @@ impl BlockFlips {
             let bits = &mut bits[first / 8 * LANES..][..(x.len() / LANES).div_ceil(8) * LANES];
             ties.clear();
             let random = source.coins(x.len() / LANES);
-            kernels::flip(level, narrow, &self.cuts, &self.prefixes, self.plus_from, random, bits, &mut ties);
+            match &self.way {
+                FlipWay::Registers { cuts, plus_from, prefixes } => {
+                    kernels::flip(level, narrow, cuts, prefixes, *plus_from, random, bits, &mut ties);
+                }
+                FlipWay::Each(by_value) => flip_each(x, by_value, random, bits, &mut ties),
+            }
             open.clear();
             open.extend(ties.iter().map(|&tie| (tie as usize, first_bits(random, tie as usize))));
             for &(tie, bits_so_far) in &open {
@@ -121,36 +164,51 @@ impl BlockFlips {
     }
 }
 
+/// What [`kernels::flip`] does, for any number of classes.
+fn flip_each<V: Value>(x: &[V], by_value: &ByValue<(bool, u16)>, random: &[u8], bits: &mut [u8], ties: &mut Vec<u32>) {
+    bits.fill(0);
+    for (i, &x) in x.iter().enumerate() {
+        let ((plus, prefix), draw) = (by_value.of(x.into()), first_bits(random, i));
+        let output = i / LANES;
+        bits[output / 8 * LANES + i % LANES] |= u8::from(plus ^ (draw < prefix)) << (7 - output % 8);
+        if draw == prefix {
+            ties.push(i as u32);
+        }
+    }
+}
+
 /// Symbols of all values of an output, by class.
 #[derive(Clone)]
 pub struct BlockSymbols {
     table: SymbolTable,
-    class: Arc<dyn Fn(i64) -> usize + Send + Sync>,
-    cuts: Cuts,
-    prefixes: Vec<Prefixes>, // by border, then by class
+    class: ByValue<u32>,
+    registers: Option<(Cuts, Vec<Prefixes>)>, // prefixes by border, then by class
 }
 
 impl fmt::Debug for BlockSymbols {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BlockSymbols({} symbols, {:?})", self.table.symbols(), self.cuts)
+        write!(f, "BlockSymbols({} symbols)", self.table.symbols())
     }
 }
 
 impl BlockSymbols {
     /// For values up to `bound`, and the function that gives a value its row of the table.
     pub fn new(table: &SymbolTable, bound: i64, class: impl Fn(i64) -> usize + Send + Sync + 'static) -> Self {
-        let cuts = Cuts::new(bound, |a, b| class(a.into()) == class(b.into()));
-        let prefix = |at: usize| {
-            let word = |x: i16| (table.borders(class(x.into()))[at] >> (table.bits() - 16)) as u16;
-            Prefixes::new(cuts.members().map(word))
-        };
-        let prefixes = (0..table.symbols() - 1).map(prefix).collect();
-        Self { table: table.clone(), class: Arc::new(class), cuts, prefixes }
+        let registers = Cuts::new(bound, CLASSES, |a, b| class(a) == class(b)).map(|cuts| {
+            let prefix = |at: usize| {
+                let word = |x: i16| (table.borders(class(x.into()))[at] >> (table.bits() - 16)) as u16;
+                Prefixes::new(cuts.members().map(word))
+            };
+            let prefixes = (0..table.symbols() - 1).map(prefix).collect();
+            (cuts, prefixes)
+        });
+        Self { table: table.clone(), class: ByValue::new(bound, move |x| class(x) as u32), registers }
     }
 
+    /// True if all classes are looked up in registers.
     #[cfg(test)]
     pub(crate) fn holds_all(&self) -> bool {
-        self.cuts.holds_all()
+        self.registers.is_some()
     }
 
     /// The symbols of `x`, outputs of 32 values each, in the same order.
@@ -167,14 +225,30 @@ impl BlockSymbols {
             let out = &mut out[first * LANES..][..x.len()];
             ties.clear();
             let random = source.coins(x.len() / LANES);
-            kernels::symbols(level, narrow, &self.cuts, &self.prefixes, random, out, &mut ties);
+            match &self.registers {
+                Some((cuts, prefixes)) => kernels::symbols(level, narrow, cuts, prefixes, random, out, &mut ties),
+                None => self.draw_each(x, random, out, &mut ties),
+            }
             open.clear();
             open.extend(ties.iter().map(|&tie| (tie as usize, first_bits(random, tie as usize))));
             for &(tie, bits_so_far) in &open {
                 let more = || source.more(first * LANES + tie).next_u64();
-                out[tie] = self.table.decide((self.class)(x[tie].into()), bits_so_far, more);
+                out[tie] = self.table.decide(self.class.of(x[tie].into()) as usize, bits_so_far, more);
             }
         });
+    }
+
+    /// What [`kernels::symbols`] does, for any number of classes.
+    fn draw_each<V: Value>(&self, x: &[V], random: &[u8], out: &mut [u8], ties: &mut Vec<u32>) {
+        let shift = self.table.bits() - 16;
+        for (i, (&x, out)) in x.iter().zip(out).enumerate() {
+            let draw = u64::from(first_bits(random, i));
+            let borders = self.table.borders(self.class.of(x.into()) as usize);
+            *out = borders.iter().map(|border| u8::from(draw >= border >> shift)).sum();
+            if borders.iter().fold(false, |tied, border| tied | (draw == border >> shift)) {
+                ties.push(i as u32);
+            }
+        }
     }
 }
 
@@ -188,13 +262,14 @@ mod tests {
 
     type Rule = fn(i64) -> (bool, u64);
 
-    /// Classes by compared cuts, by a reciprocal, and more than a register holds.
+    /// Classes by compared cuts, by a reciprocal, more than one register holds, and more than two hold.
     fn flips() -> Vec<(BlockFlips, FlipTable, Rule)> {
-        let table = FlipTable::ceil_rule(&rational(1.0)).unwrap();
-        let rules: [Rule; 3] = [
+        let table = FlipTable::ceil_rule(&rational(0.5)).unwrap();
+        let rules: [Rule; 4] = [
             |x| (x > 0, x.unsigned_abs().div_ceil(255)),
             |x| if x > 0 { (true, x.unsigned_abs().div_ceil(255)) } else { (false, (-x / 255) as u64 + 1) },
-            |x| (x > 0, x.unsigned_abs().div_ceil(60)),
+            |x| (x > 0, x.unsigned_abs().div_ceil(70)),
+            |x| (x > 0, x.unsigned_abs().div_ceil(20)),
         ];
         let block = |rule: Rule| (BlockFlips::new(&table, BOUND, rule).unwrap(), table.clone(), rule);
         rules.map(block).into()
@@ -213,8 +288,12 @@ mod tests {
                             (0..2 * LANES).map(|at| (prefix + (at % LANES) as u16).to_be_bytes()[at / LANES]).collect();
                         let (mut bits, mut ties) = ([0; LANES], Vec::new());
                         let values = [x as i16; LANES];
-                        let (from, words) = (block.plus_from, &block.prefixes);
-                        kernels::flip(level, &values, &block.cuts, words, from, &random, &mut bits, &mut ties);
+                        match &block.way {
+                            FlipWay::Registers { cuts, plus_from: from, prefixes } => {
+                                kernels::flip(level, &values, cuts, prefixes, *from, &random, &mut bits, &mut ties);
+                            }
+                            FlipWay::Each(by_value) => flip_each(&values, by_value, &random, &mut bits, &mut ties),
+                        }
                         for (lane, bit) in bits.iter().enumerate() {
                             let word = u64::from(prefix + lane as u16) << 48;
                             let certain = (word < threshold) == (word | u64::MAX >> 16 < threshold);
@@ -222,7 +301,7 @@ mod tests {
                             assert!(listed || certain, "{x} {word:x} {level:?}");
                             assert!(listed || *bit == if plus ^ (word < threshold) { 0x80 } else { 0 }, "{x} {word:x}");
                         }
-                        assert!(ties.len() <= 1 || block.cuts.class(x as i16).is_none());
+                        assert!(ties.len() <= 1);
                     }
                 }
             }
@@ -237,13 +316,26 @@ mod tests {
         BlockSymbols::new(&table, BOUND, move |x| ((x + BOUND) / width) as usize)
     }
 
+    /// More classes than a register holds.
+    fn lattice(symbols: usize, classes: usize) -> BlockSymbols {
+        let epsilon = rational(2.0);
+        let weights = response_weights(symbols, &epsilon);
+        let rows: Vec<_> = (0..classes).map(|class| weights[class * symbols / classes].clone()).collect();
+        let table = SymbolTable::rounded(&rows, classes, &epsilon).unwrap();
+        let width = 2 * BOUND / classes as i64 + 1;
+        let block = BlockSymbols::new(&table, BOUND, move |x| ((x + BOUND) / width) as usize);
+        assert!(!block.holds_all());
+        block
+    }
+
     /// The same for symbols, whatever their number.
     #[test]
     fn symbols_decide_only_what_is_certain() {
-        for block in [2, 3, 4, 5, 8, 9, 15, 16].map(symbols) {
+        let many = |symbols: usize| lattice(symbols, 40);
+        for block in [2, 3, 4, 5, 8, 9, 15, 16].map(symbols).into_iter().chain([3, 16].map(many)) {
             let shift = block.table.bits() - 16;
             for x in [-1020, -700, -1, 0, 1, 340, 1020] {
-                let borders = block.table.borders((block.class)(x));
+                let borders = block.table.borders(block.class.of(x) as usize);
                 let symbol = |draw: u64| borders.iter().filter(|border| draw >= **border).count() as u8;
                 for level in Level::all() {
                     for prefix in (0..=u16::MAX).step_by(LANES) {
@@ -251,7 +343,12 @@ mod tests {
                             (0..2 * LANES).map(|at| (prefix + (at % LANES) as u16).to_be_bytes()[at / LANES]).collect();
                         let (mut out, mut ties) = ([0; LANES], Vec::new());
                         let values = [x as i16; LANES];
-                        kernels::symbols(level, &values, &block.cuts, &block.prefixes, &random, &mut out, &mut ties);
+                        match &block.registers {
+                            Some((cuts, words)) => {
+                                kernels::symbols(level, &values, cuts, words, &random, &mut out, &mut ties);
+                            }
+                            None => block.draw_each(&values, &random, &mut out, &mut ties),
+                        }
                         for (lane, &found) in out.iter().enumerate() {
                             let word = u64::from(prefix + lane as u16) << shift;
                             let all = [word, word | ((1 << shift) - 1)].map(symbol);
@@ -267,7 +364,7 @@ mod tests {
 
     #[test]
     fn every_level_draws_the_same_for_any_number_of_outputs() {
-        for ((block, ..), symbols) in flips().into_iter().zip([3, 5, 16].map(symbols)) {
+        for ((block, ..), symbols) in flips().into_iter().zip([symbols(3), symbols(5), symbols(16), lattice(5, 40)]) {
             for outputs in (0..=300).chain([513]) {
                 let x: Vec<i16> = (0..outputs * LANES).map(|i| (i * 7919 % 2041) as i16 - BOUND as i16).collect();
                 let drawn: Vec<_> = Level::all()
@@ -290,7 +387,7 @@ mod tests {
     fn flip_rates_are_exact() {
         let mut rng = SecretRng::for_tests(9);
         for (block, table, rule) in flips() {
-            for x in [-1020, -300, 0, 1, 256, 800, 100_000].into_iter().filter(|x| *x <= BOUND || !block.holds_all()) {
+            for x in [-1020, -300, 0, 1, 256, 800, 1020] {
                 let (plus, level) = rule(x);
                 let (mut ones, values) = (0i64, vec![x as i32; 64 * LANES]);
                 let mut bits = vec![0; 8 * LANES];
@@ -331,6 +428,65 @@ mod tests {
                 let row = &table.rows()[class];
                 assert!((0..symbols).all(|at| off(at, row[at]) < 31), "{class}: {counts:?}");
                 assert!(off(class, row[class] / 100 * 99) > 31, "a planted fault must be found");
+            }
+        }
+    }
+
+    /// A source of given bits that counts what is taken.
+    struct Counting {
+        bits: Vec<u8>,
+        coins: usize,
+        more: Vec<usize>,
+        rng: SecretRng,
+    }
+
+    impl crate::noise::Source for Counting {
+        fn words(&mut self, _: usize) -> &[u8] {
+            unreachable!("flips and symbols take coins")
+        }
+
+        fn more(&mut self, at: usize) -> &mut SecretRng {
+            self.more.push(at);
+            &mut self.rng
+        }
+    }
+
+    impl LaneSource for Counting {
+        fn coins(&mut self, outputs: usize) -> &[u8] {
+            self.coins += outputs;
+            &self.bits[..2 * LANES * outputs]
+        }
+    }
+
+    /// The randomness that a block takes does not depend on its rows: 16 bits a value, and a word more exactly where these
+    /// agree with a threshold, for values in the middle and at the end of the range alike, with any number of classes.
+    #[test]
+    fn the_bits_taken_are_the_same_for_every_row() {
+        let outputs = 8;
+        let bits: Vec<u8> = (0..2 * LANES * outputs).map(|i| (i * 7919 >> 3) as u8).collect();
+        for (block, table, rule) in flips() {
+            for level in Level::all() {
+                for x in [0, 1, -1, 60, -300, 1019, -1020, 1020] {
+                    let threshold = (table.threshold(rule(x).1) >> 48) as u16;
+                    let ties =
+                        (0..LANES * outputs).filter(|&at| first_bits(&bits, at) == threshold).collect::<Vec<_>>();
+                    let mut source =
+                        Counting { bits: bits.clone(), coins: 0, more: vec![], rng: SecretRng::for_tests(1) };
+                    let mut out = vec![0; LANES];
+                    block.draw_at(level, &vec![x as i16; LANES * outputs], &mut out, &mut source);
+                    assert_eq!((source.coins, &source.more), (outputs, &ties), "{x} {level:?}");
+                }
+            }
+        }
+        for block in [symbols(3), symbols(16), lattice(5, 40)] {
+            let shift = block.table.bits() - 16;
+            for x in [0, -1020, 1020] {
+                let borders = block.table.borders(block.class.of(x) as usize);
+                let tied = |at: &usize| borders.iter().any(|b| b >> shift == u64::from(first_bits(&bits, *at)));
+                let ties: Vec<usize> = (0..LANES * outputs).filter(tied).collect();
+                let mut source = Counting { bits: bits.clone(), coins: 0, more: vec![], rng: SecretRng::for_tests(1) };
+                block.draw(&vec![x as i32; LANES * outputs], &mut vec![0; LANES * outputs], &mut source);
+                assert_eq!((source.coins, source.more), (outputs, ties), "{x}");
             }
         }
     }

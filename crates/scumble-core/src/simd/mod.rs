@@ -98,7 +98,8 @@ fn choose(asked: Option<&str>) -> Result<Level, String> {
 
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
-    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("popcnt") && has!("fma")
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -123,7 +124,7 @@ macro_rules! simd_kernel {
             match level {
                 $crate::simd::Level::Scalar => scalar::$name($($arg),*),
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: the level proves that the processor has AVX2 and POPCNT.
+                // SAFETY: the level proves that the processor has AVX2, FMA and POPCNT.
                 $crate::simd::Level::Avx2(_) => unsafe { avx2::$name($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the level proves that the processor has AVX-512 F, BW, VL, DQ, VBMI and VNNI.

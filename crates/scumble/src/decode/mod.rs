@@ -17,11 +17,11 @@ mod scale;
 pub use file::{DecodeFileError, write};
 
 use crate::release::Release;
-use crate::search::{self, Hit, Metric, Queries, TILE, dots, lay};
+use crate::search::{self, Hit, Metric, Queries, each_product};
 use rayon::prelude::*;
 use scale::Scales;
 use scumble_core::error::ParameterError;
-use scumble_core::simd::{self, Aligned, Level};
+use scumble_core::simd::{self, Level};
 
 /// How rows are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +114,9 @@ impl Decoded {
 /// Rows that one task decodes.
 const TASK_ROWS: usize = 1 << 10;
 
+/// Rows that are decoded together.
+const TILE: usize = 8;
+
 impl Decoder {
     /// How many directions of the table hold signal.
     pub fn rank(&self) -> usize {
@@ -133,10 +136,10 @@ impl Decoder {
         let kept: Vec<f32> = self.signal.iter().map(|c| (c / (c + noise)) as f32).collect();
         let level = simd::level();
         out.par_chunks_mut(TASK_ROWS * self.k).enumerate().for_each_init(
-            || Room::new(self.k, self.rank()),
-            |room, (task, out)| {
+            || vec![0.0; TILE * self.rank()],
+            |along, (task, out)| {
                 for (tile, out) in out.chunks_mut(TILE * self.k).enumerate() {
-                    self.decode_tile(level, release, first + task * TASK_ROWS + tile * TILE, &kept, noise, room, out);
+                    self.decode_tile(level, release, first + task * TASK_ROWS + tile * TILE, &kept, noise, along, out);
                 }
             },
         );
@@ -151,7 +154,7 @@ impl Decoder {
         first: usize,
         kept: &[f32],
         noise: f64,
-        room: &mut Room,
+        along: &mut [f32],
         out: &mut [f32],
     ) {
         let (k, rank) = (self.k, self.rank());
@@ -159,39 +162,16 @@ impl Decoder {
         for (r, row) in out.chunks_exact_mut(k).enumerate() {
             release.encoder().decode(release.row(first + r), row);
             row.iter_mut().zip(&self.centre).for_each(|(x, centre)| *x -= centre);
-            lay(row, r, &mut room.tile);
         }
-        let mut products = [0.0; TILE];
-        for (i, vector) in self.basis.chunks_exact(k).enumerate() {
-            dots(level, &room.tile, vector, &mut products);
-            products.iter().enumerate().for_each(|(r, product)| room.along[r * rank + i] = *product);
-        }
-        for (r, along) in room.along.chunks_exact_mut(rank).enumerate().take(rows) {
+        let along = &mut along[..rows * rank]; // the rows along the basis
+        each_product(level, k, out, &self.basis, &mut |i, r, product| along[r * rank + i] = product);
+        for along in along.chunks_exact_mut(rank) {
             match &self.scales {
                 None => along.iter_mut().zip(kept).for_each(|(x, kept)| *x *= kept),
                 Some(scales) => scales.shrink(&self.signal, noise, along),
             }
-            lay(along, r, &mut room.along_tile);
         }
-        for j in 0..k {
-            dots(level, &room.along_tile, &self.across[j * rank..][..rank], &mut products);
-            for (row, product) in out.chunks_exact_mut(k).zip(products) {
-                row[j] = product + self.centre[j];
-            }
-        }
-    }
-}
-
-/// Room for a tile on its way.
-struct Room {
-    tile: Aligned<f32>,
-    along: Vec<f32>,
-    along_tile: Aligned<f32>,
-}
-
-impl Room {
-    fn new(k: usize, rank: usize) -> Self {
-        Self { tile: Aligned::new(TILE * k), along: vec![0.0; TILE * rank], along_tile: Aligned::new(TILE * rank) }
+        each_product(level, rank, along, &self.across, &mut |j, r, product| out[r * k + j] = product + self.centre[j]);
     }
 }
 
@@ -226,7 +206,7 @@ pub fn search(
         Queries::Released(other) => {
             decoder.decode(other)?.values.chunks_exact(rows.k).map(|row| weighed(row.to_vec())).collect()
         }
-        Queries::Exact(_) => search::query_values(release, queries),
+        Queries::Exact(_) => search::query_values(release.mechanism(), queries),
     };
     let read = |row: usize, out: &mut [f32]| {
         out.copy_from_slice(rows.row(row));

@@ -3,12 +3,15 @@
 //! Blocks of rows are turned into columns and multiplied by the inner-product kernels of the search, in 32-bit floats;
 //! sums over blocks are 64-bit floats. Shift rows to a centre first: sums then lose no digits to a large mean.
 
-use crate::search::{TILE, dots, lay};
+use crate::search::each_product;
 use rayon::prelude::*;
-use scumble_core::simd::{self, Aligned, Level};
+use scumble_core::simd::{self, Level};
 
-/// Rows of a block: a product of two columns is a sum of so many 32-bit terms in sixteen lanes.
+/// Rows of a block: a product of two columns is a sum of so many 32-bit terms in eight lanes.
 const BLOCK: usize = 512;
+
+/// Columns that are multiplied with all before them at a time.
+const COLUMNS: usize = 8;
 
 /// The most parts that a table is cut into, each with sums of its own; and the most memory that they may take.
 const PARTS: usize = 32;
@@ -18,13 +21,11 @@ const PART_BYTES: usize = 256 << 20;
 struct Columns {
     row: Vec<f32>,
     values: Vec<f32>,
-    tiles: Aligned<f32>,
 }
 
 impl Columns {
     fn new(k: usize) -> Self {
-        let values = vec![0.0; k.next_multiple_of(TILE) * BLOCK];
-        Self { row: vec![0.0; k], tiles: Aligned::new(values.len()), values }
+        Self { row: vec![0.0; k], values: vec![0.0; k * BLOCK] }
     }
 
     /// Turns `count` rows into columns; missing rows are zeros, which add nothing.
@@ -36,23 +37,19 @@ impl Columns {
             read(first + r, &mut self.row);
             self.row.iter().enumerate().for_each(|(j, &value)| self.values[j * BLOCK + r] = value);
         }
-        for (j, column) in self.values.chunks_exact(BLOCK).enumerate() {
-            lay(column, j % TILE, &mut self.tiles[j / TILE * TILE * BLOCK..][..TILE * BLOCK]);
-        }
     }
 
     /// Adds the products of all pairs of columns `a <= b` to `sums[a * k + b]`.
     fn add_products(&self, level: Level, sums: &mut [f64]) {
         let k = self.row.len();
-        for (tile, columns) in self.tiles.chunks_exact(TILE * BLOCK).enumerate() {
-            let last = (tile * TILE + TILE).min(k);
-            for (a, query) in self.values.chunks_exact(BLOCK).enumerate().take(last) {
-                let mut products = [0.0; TILE];
-                dots(level, columns, query, &mut products);
-                for (b, product) in (tile * TILE..last).zip(products).filter(|(b, _)| a <= *b) {
-                    sums[a * k + b] += f64::from(product);
+        for (tile, columns) in self.values.chunks(COLUMNS * BLOCK).enumerate() {
+            let first = tile * COLUMNS;
+            let before = &self.values[..first * BLOCK + columns.len()];
+            each_product(level, BLOCK, columns, before, &mut |a, b, product| {
+                if a <= first + b {
+                    sums[a * k + first + b] += f64::from(product);
                 }
-            }
+            });
         }
     }
 }

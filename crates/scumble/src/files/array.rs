@@ -139,6 +139,43 @@ impl Body {
         }
         Ok(all)
     }
+
+    /// The same, piece by piece.
+    pub(super) fn pieces(self, path: &Path, bytes: u64) -> Result<Pieces<'_>, ReadError> {
+        if let Self::File { file, .. } = &self {
+            check_length(path, file, None, bytes)?;
+        }
+        Ok(Pieces { body: self, path })
+    }
+}
+
+/// The elements of an array, piece by piece.
+pub(super) struct Pieces<'a> {
+    body: Body,
+    path: &'a Path,
+}
+
+impl Pieces<'_> {
+    /// The next so many bytes.
+    pub(super) fn next(&mut self, bytes: u64) -> Result<Vec<u8>, ReadError> {
+        let mut out = Vec::new();
+        match &mut self.body {
+            Body::File { file, .. } => {
+                out.reserve_exact(bytes as usize);
+                read_up_to(self.path, &*file, bytes, &mut out)?;
+            }
+            Body::Gzip(stream) => read_up_to(self.path, stream, bytes, &mut out)?,
+        }
+        Ok(out)
+    }
+
+    /// Nothing may follow.
+    pub(super) fn end(self) -> Result<(), ReadError> {
+        match self.body {
+            Body::File { .. } => Ok(()), // its length was checked
+            Body::Gzip(mut stream) => check_end(self.path, &mut stream),
+        }
+    }
 }
 
 /// Reads the beginning of a header into `out`.

@@ -40,6 +40,7 @@ pub use public::read_partition;
 pub use reconcile::{Reconciled, Trace, reconcile};
 pub use release::{AccountOf, Aside, Job, JobError, Progress, RowsPerPerson, release};
 pub use released::{FilesHasher, OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
+pub(crate) use released::{ReleasedPiece, altered, read_pieces, released_files};
 pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};
 

@@ -241,6 +241,22 @@ struct Block {
     labels: Option<Column>,
 }
 
+/// Room for released rows, used again: new pages cost more than what is written into them.
+#[derive(Default)]
+struct Rooms(Mutex<Vec<Vec<u8>>>);
+
+impl Rooms {
+    fn take(&self) -> Vec<u8> {
+        self.0.lock().ok().and_then(|mut rooms| rooms.pop()).unwrap_or_default()
+    }
+
+    fn give(&self, room: Vec<u8>) {
+        if let Ok(mut rooms) = self.0.lock() {
+            rooms.push(room);
+        }
+    }
+}
+
 /// Where the block of a batch is waited for.
 type Turn = Receiver<Result<Block, JobError>>;
 
@@ -323,6 +339,7 @@ fn stream(
     let all = source.rows_hint();
     let feed = Mutex::new(Feed::new(job, source, releaser, persons));
     let (turns, outgoing) = sync_channel::<Turn>(2 * workers);
+    let rooms = Rooms::default();
     let work = |turns: SyncSender<Turn>| {
         let mut worker = releaser.worker();
         loop {
@@ -337,7 +354,7 @@ fn stream(
             };
             let block = piece.and_then(|piece| {
                 let worker = worker.as_mut().map_err(|error| *error)?;
-                transform(job, piece.decode()?, releaser, worker, paid)
+                transform(job, piece.decode()?, releaser, worker, paid, rooms.take())
             });
             let _ = done.send(block); // nobody waits after an earlier failure
         }
@@ -348,7 +365,7 @@ fn stream(
             scope.spawn(move || work(turns));
         }
         drop(turns);
-        write(job, &mut writer, outgoing, all)
+        write(job, &mut writer, outgoing, all, &rooms)
     })?;
     if paid.is_some_and(|paid| paid.len() as u64 != writer.hashes().rows) {
         return Err(JobError::Changed(job.input.clone()));
@@ -363,6 +380,7 @@ fn transform(
     releaser: &Releaser,
     worker: &mut Worker<'_>,
     paid: Option<&[Fingerprint]>,
+    mut bytes: Vec<u8>,
 ) -> Result<Block, JobError> {
     let rows = taken.len;
     // The batch is ours alone: what is compared here is what is released below.
@@ -374,7 +392,7 @@ fn transform(
         }
     }
     let Taken { rows: batch, keep, .. } = taken;
-    let (mut bytes, id) = (Vec::new(), row_id(&batch, releaser)?);
+    let id = row_id(&batch, releaser)?;
     worker.release(batch.rows(), batch.first_row(), id, &mut bytes).map_err(|error| fault(job, error))?;
     let Some(keep) = keep else {
         return Ok(Block { rows, bytes, ids: batch.ids().cloned(), labels: batch.labels().cloned() });
@@ -385,12 +403,19 @@ fn transform(
 }
 
 /// Writes blocks in the order of their turns, up to the first that has failed.
-fn write(job: &Job<'_>, writer: &mut ReleaseWriter, turns: Receiver<Turn>, all: Option<u64>) -> Result<(), JobError> {
+fn write(
+    job: &Job<'_>,
+    writer: &mut ReleaseWriter,
+    turns: Receiver<Turn>,
+    all: Option<u64>,
+    rooms: &Rooms,
+) -> Result<(), JobError> {
     let mut written = 0;
     for turn in turns {
         let Ok(block) = turn.recv() else { break }; // its thread has panicked
         let Block { rows, bytes, ids, labels } = block?;
         writer.write(ReleasedBlock { rows, bytes: &bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
+        rooms.give(bytes);
         written += rows as u64;
         if job.progress.is_some_and(|progress| progress(written, all).is_break()) {
             return Err(JobError::Stopped);

@@ -1,6 +1,6 @@
 //! Reading a release back, with the hashes of what is really there.
 
-use super::array::{Body, Element};
+use super::array::{Array, Body, Element};
 use super::error::{ReadError, ReadErrorKind};
 use super::parquet::{self, Found, Opened, SketchBlock, Sketches};
 use super::writer::{CERTIFICATE_KEY, sidecar};
@@ -64,7 +64,7 @@ pub fn open_release(path: &Path) -> Result<Release, OpenError> {
 }
 
 /// The first column whose hash is not the stated one.
-fn altered(stated: &Content, found: &ContentHashes) -> Option<&'static str> {
+pub(crate) fn altered(stated: &Content, found: &ContentHashes) -> Option<&'static str> {
     if stated.sketch != found.sketch {
         Some("sketches")
     } else if stated.ids != found.ids {
@@ -156,7 +156,8 @@ fn beside(places: &[PathBuf]) -> Result<Option<String>, ReadError> {
     }
 }
 
-fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
+/// The array of sketches, the type of its elements, its rows and all its bytes.
+fn open_npy(path: &Path) -> Result<(Array, ElementType, u64, u64), ReadError> {
     let array = npy::open(path)?;
     let little = !array.big_endian || array.element.size() == 1;
     if !matches!(array.element, Element::F32 | Element::I16 | Element::I8 | Element::U8) || !little || array.fortran {
@@ -177,30 +178,139 @@ fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
         return Err(ReadError::new(path, ReadErrorKind::NotARelease));
     }
     let total = super::array::total_bytes(path, &array.shape, array.element.size())?;
-    let bytes = Body::read_whole(array.body, path, total)?;
-    let column = |ending| {
-        let beside = sidecar(path, ending);
-        if !beside.exists() {
-            return Ok(None);
-        }
-        let column = npy::read_column(&beside)?;
-        let longest = match &column {
-            Column::Text(texts) => texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1),
-            _ => 0,
-        };
-        if !npy::is_ours(&beside, &npy::column_descr(column.kind(), longest), &[column.len() as u64]) {
-            return Err(ReadError::new(&beside, ReadErrorKind::NotARelease));
-        }
-        if column.len() as u64 != rows {
-            let kind = ReadErrorKind::Count { found: column.len() as u64, expected: rows };
-            return Err(ReadError::new(&beside, kind));
-        }
-        Ok(Some(column))
+    Ok((array, element, rows, total))
+}
+
+/// The column beside the sketches, if there is one.
+fn npy_column(path: &Path, ending: &str, rows: u64) -> Result<Option<Column>, ReadError> {
+    let beside = sidecar(path, ending);
+    if !beside.exists() {
+        return Ok(None);
+    }
+    let column = npy::read_column(&beside)?;
+    let longest = match &column {
+        Column::Text(texts) => texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1),
+        _ => 0,
     };
+    if !npy::is_ours(&beside, &npy::column_descr(column.kind(), longest), &[column.len() as u64]) {
+        return Err(ReadError::new(&beside, ReadErrorKind::NotARelease));
+    }
+    if column.len() as u64 != rows {
+        let kind = ReadErrorKind::Count { found: column.len() as u64, expected: rows };
+        return Err(ReadError::new(&beside, kind));
+    }
+    Ok(Some(column))
+}
+
+fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
+    let (array, element, rows, total) = open_npy(path)?;
+    let bytes = Body::read_whole(array.body, path, total)?;
+    let [ids, labels] = [".ids.npy", ".labels.npy"].map(|ending| npy_column(path, ending, rows));
     let certificate = beside(&[sidecar(path, ".certificate.json")])?;
     let certificate = certificate.ok_or_else(|| ReadError::new(path, ReadErrorKind::NoCertificate))?;
-    let width = (total / rows) as usize;
-    assemble(path, certificate, (element, width), bytes, column(".ids.npy")?, column(".labels.npy")?)
+    assemble(path, certificate, (element, (total / rows) as usize), bytes, ids?, labels?)
+}
+
+/// Some rows of a release, in order; or ids and labels of rows that came before.
+pub(crate) struct ReleasedPiece {
+    pub(crate) rows: usize,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ids: Option<Column>,
+    pub(crate) labels: Option<Column>,
+}
+
+/// Bytes of sketches that are read at a time.
+const PIECE_BYTES: u64 = 4 << 20;
+
+/// Hands the rows of a release over with the type of their elements, a few pieces at a time, without holding more of them;
+/// gives the number of files. Columns, notes and texts are held to the same rules as where a release is read whole. Ids of
+/// an `.npy` come at the end.
+pub(crate) fn read_pieces<E: From<ReadError>>(
+    path: &Path,
+    mut each: impl FnMut(ElementType, Vec<ReleasedPiece>) -> Result<(), Option<E>>,
+) -> Result<u64, Option<E>> {
+    let fault = |error: ReadError| Some(E::from(error));
+    match super::format(path, None).map_err(fault)? {
+        Format::Npy => {
+            let (array, element, rows, total) = open_npy(path).map_err(fault)?;
+            let (width, mut left) = (total / rows, rows);
+            let mut body = array.body.pieces(path, total).map_err(fault)?;
+            while left > 0 {
+                let rows = (PIECE_BYTES / width).clamp(1, left);
+                let bytes = body.next(rows * width).map_err(fault)?;
+                each(element, vec![ReleasedPiece { rows: rows as usize, bytes, ids: None, labels: None }])?;
+                left -= rows;
+            }
+            body.end().map_err(fault)?;
+            let [ids, labels] = [".ids.npy", ".labels.npy"].map(|ending| npy_column(path, ending, rows));
+            let (ids, labels) = (ids.map_err(fault)?, labels.map_err(fault)?);
+            check_text(path, ids.as_ref(), labels.as_ref()).map_err(fault)?;
+            each(element, vec![ReleasedPiece { rows: 0, bytes: Vec::new(), ids, labels }])?;
+            Ok(1)
+        }
+        Format::Parquet => {
+            if path.is_dir() {
+                parquet::check_folder(path).map_err(fault)?;
+            }
+            let files = folder::files(path).map_err(fault)?;
+            let (mut row, mut first) = (0, None);
+            for file in &files {
+                let opened = Opened::new(file).map_err(fault)?;
+                let columns = opened.check_notes().and_then(|()| opened.released()).map_err(fault)?;
+                if *first.get_or_insert(columns) != columns {
+                    let kind = ReadErrorKind::SchemaDiffers("the first file".to_owned());
+                    return Err(fault(ReadError::new(file, kind)));
+                }
+                let column = |name, is_id| opened.find(None, name)?.map(|at| opened.carried(at, is_id)).transpose();
+                let (id, label) = (column("id", true).map_err(fault)?, column("label", false).map_err(fault)?);
+                let mut sketches = Sketches::new(opened.clone(), id, label, row).map_err(fault)?;
+                while let Some(blocks) = next_blocks(&mut sketches).map_err(fault)? {
+                    for block in &blocks {
+                        check_text(file, block.ids.as_ref(), block.labels.as_ref()).map_err(fault)?;
+                        row += block.rows as u64;
+                    }
+                    let piece = |SketchBlock { rows, bytes, ids, labels }| ReleasedPiece { rows, bytes, ids, labels };
+                    each(columns.sketch, blocks.into_iter().map(piece).collect())?;
+                }
+            }
+            Ok(files.len() as u64)
+        }
+        _ => Err(fault(ReadError::new(path, ReadErrorKind::NotARelease))),
+    }
+}
+
+/// The next blocks of a file, decoded on all cores; none at its end.
+fn next_blocks(sketches: &mut Sketches) -> Result<Option<Vec<SketchBlock>>, ReadError> {
+    let mut pieces = Vec::new();
+    while pieces.len() < 2 * rayon::current_num_threads()
+        && let Some(piece) = sketches.next()?
+    {
+        pieces.push(piece);
+    }
+    let blocks = pieces.into_par_iter().map(|piece| piece.decode()).collect::<Result<Vec<_>, _>>()?;
+    Ok((!blocks.is_empty()).then_some(blocks))
+}
+
+/// The releases that a path stands for: itself, or those in a folder that is not one release.
+pub(crate) fn released_files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let one = [path.join("certificate.json"), sidecar(path, ".certificate.json")].iter().any(|place| place.exists());
+    if one || !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let fault = |e: std::io::Error| ReadError::io(path, &e);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(fault)? {
+        let file = entry.map_err(fault)?.path();
+        let is = |ending: &str| file.to_string_lossy().ends_with(ending);
+        if is(".parquet") || is(".npy") && !is(".ids.npy") && !is(".labels.npy") {
+            found.push(file);
+        }
+    }
+    found.sort();
+    match found.is_empty() {
+        true => Err(ReadError::new(path, ReadErrorKind::NotARelease)),
+        false => Ok(found),
+    }
 }
 
 fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
@@ -303,21 +413,11 @@ impl Rows {
         let id = opened.find(None, "id")?.map(|column| opened.carried(column, true)).transpose()?;
         let label = opened.find(None, "label")?.map(|column| opened.carried(column, false)).transpose()?;
         let mut sketches = Sketches::new(opened, id, label, self.len)?;
-        loop {
-            let mut pieces = Vec::new();
-            while pieces.len() < 2 * rayon::current_num_threads()
-                && let Some(piece) = sketches.next()?
-            {
-                pieces.push(piece);
-            }
-            if pieces.is_empty() {
-                return Ok(());
-            }
-            for block in pieces.into_par_iter().map(|piece| piece.decode()).collect::<Vec<_>>() {
-                self.add(file, block?)?;
-            }
+        while let Some(blocks) = next_blocks(&mut sketches)? {
+            blocks.into_iter().try_for_each(|block| self.add(file, block))?;
             each(self);
         }
+        Ok(())
     }
 
     /// Type of the sketch's elements, and its bytes per row.

@@ -8,15 +8,17 @@ mod hits;
 mod kernels;
 mod select;
 mod symbols;
+mod table;
 mod top;
 
 pub use hits::write_hits;
-pub(crate) use kernels::{TILE, dots, lay};
+pub use table::{Found, Table, TableSearch};
 pub use top::Hit;
 pub(crate) use top::Top;
 
-use crate::release::Release;
-use kernels::{MOST_BYTES, ROWS};
+use crate::certificate::Certificate;
+use crate::release::{Encoder, Release};
+use kernels::{MOST_BYTES, NibbleTables, QUERIES, ROWS, TILE};
 use rayon::prelude::*;
 use scumble_core::error::{DataError, DataErrorKind, ParameterError};
 use scumble_core::mechanism::{Mechanism, OutputKind, Perturbation};
@@ -24,6 +26,7 @@ use scumble_core::parallel;
 use scumble_core::simd::{self, Aligned, Level};
 use scumble_core::vectors::Rows;
 use select::Nearest;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How rows are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +98,11 @@ pub enum Queries<'a> {
 
 /// The metric that suits a release and its queries.
 pub fn default_metric(release: &Release, queries: Queries<'_>) -> Metric {
-    match (release.mechanism().id().output(), queries) {
+    default_metric_of(release.mechanism(), queries)
+}
+
+fn default_metric_of(mechanism: &Mechanism, queries: Queries<'_>) -> Metric {
+    match (mechanism.id().output(), queries) {
         (OutputKind::Bits, Queries::Released(_)) => Metric::Hamming,
         _ => Metric::Cosine,
     }
@@ -108,59 +115,165 @@ pub fn search(
     top: usize,
     metric: Option<Metric>,
 ) -> Result<Vec<Vec<Hit>>, ParameterError> {
-    parallel::run(|| found(release, queries, top, metric))
-}
-
-fn found(
-    release: &Release,
-    queries: Queries<'_>,
-    top: usize,
-    metric: Option<Metric>,
-) -> Result<Vec<Vec<Hit>>, ParameterError> {
-    simd::check()?;
-    if top == 0 {
-        return Err(ParameterError::invalid("--top must be at least 1"));
-    }
     let metric = metric.unwrap_or_else(|| default_metric(release, queries));
-    if let Queries::Released(other) = queries {
-        release.certificate().same_projection(other.certificate())?;
-        if release.encoder().encoding() != other.encoder().encoding() && metric == Metric::Hamming {
-            return Err(ParameterError::invalid("Hamming needs bits on both sides"));
+    let searcher = Searcher::new(release.certificate(), release.mechanism(), release.encoder(), queries, top, metric)?;
+    Ok(parallel::run(|| {
+        let mut best = searcher.fresh();
+        searcher.scan(0, release.bytes(), &mut best);
+        hits(best)
+    }))
+}
+
+/// Queries that are ready to meet the rows of a release, all at once or piece by piece.
+struct Searcher {
+    top: usize,
+    width: usize, // bytes of a row
+    way: Way,
+}
+
+enum Way {
+    Hamming(HammingScan),
+    Packed(symbols::PackedScan),
+    Values { scan: ValueScan, encoder: Encoder, weights: Option<Vec<f32>> },
+}
+
+/// The best rows that one thread has met, for every query.
+enum Best {
+    Nearest(Vec<Nearest>),
+    Top(Vec<Top>, Aligned<f32>),
+}
+
+impl Searcher {
+    /// Checks that such queries can be compared with such rows.
+    fn new(
+        certificate: &Certificate,
+        mechanism: &Mechanism,
+        encoder: &Encoder,
+        queries: Queries<'_>,
+        top: usize,
+        metric: Metric,
+    ) -> Result<Self, ParameterError> {
+        simd::check()?;
+        if top == 0 {
+            return Err(ParameterError::invalid("--top must be at least 1"));
         }
+        if let Queries::Released(other) = queries {
+            certificate.same_projection(other.certificate())?;
+            if encoder.encoding() != other.encoder().encoding() && metric == Metric::Hamming {
+                return Err(ParameterError::invalid("Hamming needs bits on both sides"));
+            }
+        }
+        let (level, width) = (simd::level(), encoder.bytes_per_row());
+        let way = match (metric, queries) {
+            (Metric::Hamming, Queries::Released(other)) if mechanism.id().output() == OutputKind::Bits => {
+                Way::Hamming(HammingScan::new(level, width, (0..other.len()).map(|q| other.row(q)).collect()))
+            }
+            (Metric::Hamming, _) => {
+                return Err(ParameterError::invalid(
+                    "Hamming ranks released bits against released bits; use cosine or inner-product here",
+                ));
+            }
+            (metric, queries) => {
+                let (weights, queries) = (row_weights(mechanism), query_values(mechanism, queries));
+                match symbols::PackedScan::new(level, encoder, weights.as_deref(), &queries, metric) {
+                    Some(packed) => Way::Packed(packed),
+                    None => {
+                        let scan = ValueScan::new(level, encoder.k(), &queries, metric);
+                        Way::Values { scan, encoder: encoder.clone(), weights }
+                    }
+                }
+            }
+        };
+        Ok(Self { top, width, way })
     }
-    match (metric, queries) {
-        (Metric::Hamming, Queries::Released(other)) if release.mechanism().id().output() == OutputKind::Bits => {
-            let queries: Vec<&[u8]> = (0..other.len()).map(|q| other.row(q)).collect();
-            Ok(hamming(simd::level(), release.bytes(), &queries, top))
+
+    /// Room for what each thread finds.
+    fn fresh(&self) -> Vec<Best> {
+        let tops = |queries: usize| Best::Top((0..queries).map(|_| Top::new(self.top)).collect(), Aligned::default());
+        let one = |_| match &self.way {
+            Way::Hamming(scan) => Best::Nearest(scan.fresh(self.top)),
+            Way::Packed(scan) => tops(scan.queries()),
+            Way::Values { scan, .. } => tops(scan.norms.len()),
+        };
+        (0..rayon::current_num_threads()).map(one).collect()
+    }
+
+    /// Meets the rows from number `first` on, on all cores. Rows must come in rising order.
+    fn scan(&self, first: usize, rows: &[u8], best: &mut [Best]) {
+        let (next, bytes) = (AtomicUsize::new(0), TASK_ROWS * self.width);
+        // Each thread takes pieces in rising order: among equals the lower row is the first that it meets.
+        best.par_iter_mut().for_each(|best| {
+            loop {
+                let task = next.fetch_add(1, Ordering::Relaxed);
+                let Some(rows) = rows.get(task * bytes..).filter(|rows| !rows.is_empty()) else { return };
+                self.scan_piece(first + task * TASK_ROWS, &rows[..bytes.min(rows.len())], best);
+            }
+        });
+    }
+
+    fn scan_piece(&self, first: usize, rows: &[u8], best: &mut Best) {
+        match (&self.way, best) {
+            (Way::Hamming(scan), Best::Nearest(best)) => scan.scan(first, rows, best),
+            (Way::Packed(scan), Best::Top(best, _)) => scan.scan(first, rows, best),
+            (Way::Values { scan, encoder, weights }, Best::Top(best, room)) => {
+                let decode = |i: usize, out: &mut [f32]| {
+                    encoder.decode(&rows[i * self.width..][..self.width], out);
+                    weights.iter().for_each(|weights| weigh(out, weights));
+                };
+                scan.scan_decoded(first, rows.len() / self.width, &decode, room, best);
+            }
+            _ => unreachable!("made by this searcher"),
         }
-        (Metric::Hamming, _) => Err(ParameterError::invalid(
-            "Hamming ranks released bits against released bits; use cosine or inner-product here",
-        )),
-        (metric, queries) => match symbols::Packed::new(release) {
-            Some(packed) => Ok(packed.search(&query_values(release, queries), top, metric)),
-            None => Ok(by_score(release, queries, top, metric)),
-        },
     }
 }
 
-/// Rows that a task scans between two looks at the others: a multiple of [`ROWS`].
+/// What all threads have found together, best first.
+fn hits(best: Vec<Best>) -> Vec<Vec<Hit>> {
+    let merged = best.into_iter().reduce(|a, b| match (a, b) {
+        (Best::Nearest(a), Best::Nearest(b)) => Best::Nearest(a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect()),
+        (Best::Top(a, room), Best::Top(b, _)) => {
+            Best::Top(a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect(), room)
+        }
+        _ => unreachable!("made by one searcher"),
+    });
+    match merged.expect("at least one thread") {
+        Best::Nearest(best) => best.into_iter().map(Nearest::into_hits).collect(),
+        Best::Top(best, _) => best.into_iter().map(Top::into_hits).collect(),
+    }
+}
+
+/// Rows that a thread scans at a time: a multiple of [`ROWS`].
 const TASK_ROWS: usize = 1 << 13;
 
 /// Rows whose distances are computed before they are looked at.
 const PLAIN_ROWS: usize = 512;
 
-/// All queries meet a block of rows while it is in the cache.
-fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<Hit>> {
-    let Some(width) = queries.first().map(|query| query.len()) else { return Vec::new() };
-    assert!(rows.len() / width <= u32::MAX as usize, "rows are numbered in 32 bits");
-    let fresh = || vec![Nearest::new(top, 8 * width as u32); queries.len()];
-    // Turning bits into lanes pays from a few queries on.
-    let tables: Vec<_> = match queries.len() > 3 && width <= MOST_BYTES {
-        true => queries.iter().map(|query| kernels::nibble_tables(query)).collect(),
-        false => Vec::new(),
-    };
-    let scan = |mut nearest: Vec<Nearest>, (task, rows): (usize, &[u8])| {
-        let first = task * TASK_ROWS;
+/// Bits to be found by their Hamming distance.
+struct HammingScan {
+    level: Level,
+    width: usize,
+    queries: Vec<Vec<u8>>,
+    tables: Vec<NibbleTables>, // none for few queries: turning bits into lanes does not pay then
+}
+
+impl HammingScan {
+    fn new(level: Level, width: usize, queries: Vec<&[u8]>) -> Self {
+        let tables = match queries.len() > 3 && width <= MOST_BYTES {
+            true => queries.iter().map(|query| kernels::nibble_tables(query)).collect(),
+            false => Vec::new(),
+        };
+        Self { level, width, queries: queries.into_iter().map(<[u8]>::to_vec).collect(), tables }
+    }
+
+    fn fresh(&self, top: usize) -> Vec<Nearest> {
+        vec![Nearest::new(top, 8 * self.width as u32); self.queries.len()]
+    }
+
+    /// All queries meet a block of rows while it is in the cache.
+    fn scan(&self, first: usize, rows: &[u8], nearest: &mut [Nearest]) {
+        let Self { level, width, queries, tables } = self;
+        let (level, width) = (*level, *width);
+        assert!(first + rows.len() / width <= u32::MAX as usize, "rows are numbered in 32 bits");
         let whole = if tables.is_empty() { 0 } else { rows.len() / (ROWS * width) * ROWS };
         let (blocks, rest) = rows.split_at(whole * width);
         let (mut low, mut high) = (Aligned::new(width * ROWS), Aligned::new(width * ROWS));
@@ -184,7 +297,7 @@ fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<
         let mut out = [0; PLAIN_ROWS];
         for (part, rest) in rest.chunks(PLAIN_ROWS * width).enumerate() {
             let first = first + whole + part * PLAIN_ROWS;
-            for (query, nearest) in queries.iter().zip(&mut nearest) {
+            for (query, nearest) in queries.iter().zip(&mut *nearest) {
                 let out = &mut out[..rest.len() / width];
                 kernels::plain_distances(level, rest, query, out);
                 // Most parts have nothing below the limit, which is seen at once.
@@ -193,33 +306,23 @@ fn hamming(level: Level, rows: &[u8], queries: &[&[u8]], top: usize) -> Vec<Vec<
                 }
             }
         }
-        nearest
-    };
-    let merged = rows
-        .par_chunks(TASK_ROWS * width)
-        .enumerate()
-        .fold(fresh, scan)
-        .reduce(fresh, |a, b| a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect());
-    merged.into_iter().map(Nearest::into_hits).collect()
+    }
 }
 
 /// What the coordinates of released rows count: bins of a public partition by their size, bits and all others alike.
-pub(crate) fn row_weights(release: &Release) -> Option<Vec<f32>> {
-    match release.mechanism().id().output() {
+fn row_weights(mechanism: &Mechanism) -> Option<Vec<f32>> {
+    match mechanism.id().output() {
         OutputKind::Bits => None,
-        _ => release.mechanism().projection().bin_weights(),
+        _ => mechanism.projection().bin_weights(),
     }
 }
 
 /// Every query as values, weighted like the rows; an exact query always by the sizes of its bins.
-pub(crate) fn query_values(release: &Release, queries: Queries<'_>) -> Vec<Vec<f32>> {
-    let (mut values, weights) = match queries {
-        Queries::Released(other) => {
-            ((0..other.len()).map(|q| other.values(q)).collect::<Vec<_>>(), row_weights(release))
-        }
+pub(crate) fn query_values(mechanism: &Mechanism, queries: Queries<'_>) -> Vec<Vec<f32>> {
+    let (mut values, weights): (Vec<Vec<f32>>, _) = match queries {
+        Queries::Released(other) => ((0..other.len()).map(|q| other.values(q)).collect(), row_weights(mechanism)),
         Queries::Exact(exact) => {
-            let weights = release.mechanism().projection().bin_weights();
-            ((0..exact.len()).map(|q| exact.row(q).to_vec()).collect(), weights)
+            ((0..exact.len()).map(|q| exact.row(q).to_vec()).collect(), mechanism.projection().bin_weights())
         }
     };
     if let Some(weights) = weights {
@@ -230,18 +333,6 @@ pub(crate) fn query_values(release: &Release, queries: Queries<'_>) -> Vec<Vec<f
 
 pub(crate) fn weigh(values: &mut [f32], weights: &[f32]) {
     values.iter_mut().zip(weights).for_each(|(value, weight)| *value *= weight);
-}
-
-/// Inner products on decoded rows: every encoding, and what the look-up of packed rows is checked against.
-fn by_score(release: &Release, queries: Queries<'_>, top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-    let weights = row_weights(release);
-    let decode = |row: usize, out: &mut [f32]| {
-        release.encoder().decode(release.row(row), out);
-        if let Some(weights) = &weights {
-            weigh(out, weights);
-        }
-    };
-    nearest(simd::level(), release.len(), &decode, &query_values(release, queries), top, metric)
 }
 
 /// Decoded rows that stay in a core's second cache while all queries pass.
@@ -259,64 +350,122 @@ pub(crate) fn nearest(
     top: usize,
     metric: Metric,
 ) -> Vec<Vec<Hit>> {
-    let Some(k) = queries.first().map(Vec::len) else { return Vec::new() };
-    let length = |values: &[f32]| dot(values, values).sqrt().max(f32::MIN_POSITIVE);
-    let norm = |query: &Vec<f32>| if metric == Metric::Cosine { length(query) } else { 1.0 };
-    let norms: Vec<f32> = queries.iter().map(norm).collect();
-    let block = (DECODED_BYTES / (4 * k)).next_multiple_of(TILE).max(TILE);
-    let group = (QUERY_BYTES / (4 * k)).max(1);
+    let k = queries.first().map_or(1, Vec::len);
+    let scan = ValueScan::new(level, k, queries, metric);
     let fresh = || -> Vec<Top> { queries.iter().map(|_| Top::new(top)).collect() };
-    let buffers = || (fresh(), Aligned::new(block * k), vec![1.0; block]);
-    let scan = |(mut best, mut values, mut scales): (Vec<Top>, Aligned<f32>, Vec<f32>), at: usize| {
-        let (first, count) = (at * block, block.min(rows - at * block));
-        let mut decoded = vec![0.0; k];
-        for (i, scale) in scales.iter_mut().enumerate().take(count) {
-            decode(first + i, &mut decoded);
-            kernels::lay(&decoded, i % TILE, &mut values[i / TILE * TILE * k..][..TILE * k]);
-            if metric == Metric::Cosine {
-                *scale = length(&decoded).recip();
-            }
-        }
-        let groups = queries.chunks(group).zip(norms.chunks(group)).zip(best.chunks_mut(group));
-        for ((queries, norms), best) in groups {
-            let tiles = values.chunks_exact(TILE * k).zip(scales.chunks_exact(TILE));
-            for (tile, (values, scales)) in tiles.enumerate().take(count.div_ceil(TILE)) {
-                for ((query, norm), best) in queries.iter().zip(norms).zip(best.iter_mut()) {
-                    let mut scores = [0.0; TILE];
-                    kernels::dots(level, values, query, &mut scores);
-                    scores.iter_mut().zip(scales).for_each(|(score, scale)| *score = *score * scale / norm);
-                    if best.turns_away(&scores) {
-                        continue;
-                    }
-                    for (row, score) in (tile * TILE..count).zip(scores) {
-                        best.offer(first + row, score);
-                    }
-                }
-            }
-        }
-        (best, values, scales)
+    let one = |(mut best, mut room): (Vec<Top>, Aligned<f32>), task: usize| {
+        let (first, count) = (task * TASK_ROWS, TASK_ROWS.min(rows - task * TASK_ROWS));
+        scan.scan_decoded(first, count, &|i, out: &mut [f32]| decode(first + i, out), &mut room, &mut best);
+        (best, room)
     };
-    let merged = (0..rows.div_ceil(block))
+    let merged = (0..rows.div_ceil(TASK_ROWS))
         .into_par_iter()
-        .with_min_len(TASK_ROWS.div_ceil(block))
-        .fold(buffers, scan)
-        .map(|(best, ..)| best)
+        .fold(|| (fresh(), Aligned::default()), one)
+        .map(|(best, _)| best)
         .reduce(fresh, |a, b| a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect());
     merged.into_iter().map(Top::into_hits).collect()
 }
 
-/// Inner product in sixteen lanes: the order of additions is fixed, so scores are equal on every machine.
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let mut sums = [0.0f32; LANES];
-    let (a_blocks, b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest: f32 = a_blocks.remainder().iter().zip(b_blocks.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a_blocks.zip(b_blocks) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane] * y[lane];
+/// Queries that are ready to meet blocks of decoded rows.
+struct ValueScan {
+    level: Level,
+    metric: Metric,
+    k: usize,
+    block: usize, // rows that are decoded at a time
+    queries: Aligned<f32>,
+    norms: Vec<f32>,
+}
+
+impl ValueScan {
+    fn new(level: Level, k: usize, queries: &[Vec<f32>], metric: Metric) -> Self {
+        let mut all = Aligned::new(queries.len() * k);
+        all.chunks_exact_mut(k).zip(queries).for_each(|(to, query)| to.copy_from_slice(query));
+        let norm = |query: &[f32]| if metric == Metric::Cosine { length(level, query) } else { 1.0 };
+        let norms = all.chunks_exact(k).map(norm).collect();
+        let block = (DECODED_BYTES / (4 * k)).next_multiple_of(TILE).max(TILE);
+        Self { level, metric, k, block, queries: all, norms }
+    }
+
+    /// Offers `rows` rows, which `decode` gives as values, from number `first` on.
+    fn scan_decoded(
+        &self,
+        first: usize,
+        rows: usize,
+        decode: &impl Fn(usize, &mut [f32]),
+        room: &mut Aligned<f32>,
+        best: &mut [Top],
+    ) {
+        room.resize(self.block * self.k);
+        for start in (0..rows).step_by(self.block) {
+            let count = self.block.min(rows - start);
+            let each = room.chunks_exact_mut(self.k).enumerate().take(count);
+            each.for_each(|(i, row)| decode(start + i, row));
+            self.scan(first + start, &room[..count * self.k], best);
         }
     }
-    sums.iter().sum::<f32>() + rest
+
+    /// Offers rows, the first of which has this number, to the best of every query.
+    fn scan(&self, first: usize, rows: &[f32], best: &mut [Top]) {
+        let Self { level, metric, k: width, .. } = *self;
+        let scale = |row: &[f32]| if metric == Metric::Cosine { length(level, row).recip() } else { 1.0 };
+        let scales: Vec<f32> = rows.chunks_exact(width).map(scale).collect();
+        let group = (QUERY_BYTES / (4 * width * QUERIES)).max(1) * QUERIES;
+        let groups = self.queries.chunks(group * width).zip(self.norms.chunks(group)).zip(best.chunks_mut(group));
+        for ((queries, norms), best) in groups {
+            for (tile, (rows, scales)) in rows.chunks(TILE * width).zip(scales.chunks(TILE)).enumerate() {
+                // What is missing in the last tile or group is the last row or query once more.
+                let row = |r: usize| &rows[r.min(scales.len() - 1) * width..][..width];
+                let rows: [&[f32]; TILE] = std::array::from_fn(row);
+                for ((queries, norms), best) in
+                    queries.chunks(QUERIES * width).zip(norms.chunks(QUERIES)).zip(best.chunks_mut(QUERIES))
+                {
+                    let query = |q: usize| &queries[q.min(norms.len() - 1) * width..][..width];
+                    let mut scores = [[0.0; TILE]; QUERIES];
+                    kernels::dots(level, rows, std::array::from_fn(query), &mut scores);
+                    for ((mut scores, norm), best) in scores.into_iter().zip(norms).zip(best.iter_mut()) {
+                        let scores = &mut scores[..scales.len()];
+                        scores.iter_mut().zip(scales).for_each(|(score, scale)| *score = *score * scale / norm);
+                        if !best.turns_away(scores) {
+                            (first + tile * TILE..).zip(scores).for_each(|(row, score)| best.offer(row, *score));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Calls `each(query, row, product)` for the inner products of all queries with all rows, both of so many values.
+pub(crate) fn each_product(
+    level: Level,
+    width: usize,
+    rows: &[f32],
+    queries: &[f32],
+    each: &mut impl FnMut(usize, usize, f32),
+) {
+    for (tile, rows) in rows.chunks(TILE * width).enumerate() {
+        let count = rows.len() / width;
+        let tile_rows: [&[f32]; TILE] = std::array::from_fn(|r| &rows[r.min(count - 1) * width..][..width]);
+        for (group, queries) in queries.chunks(QUERIES * width).enumerate() {
+            let asked = queries.len() / width;
+            let mut out = [[0.0; TILE]; QUERIES];
+            let group_queries = std::array::from_fn(|q| &queries[q.min(asked - 1) * width..][..width]);
+            kernels::dots(level, tile_rows, group_queries, &mut out);
+            for (q, out) in out[..asked].iter().enumerate() {
+                (0..count).for_each(|r| each(group * QUERIES + q, tile * TILE + r, out[r]));
+            }
+        }
+    }
+}
+
+/// Euclidean length, never 0.
+fn length(level: Level, values: &[f32]) -> f32 {
+    kernels::dot(level, values, values).sqrt().max(f32::MIN_POSITIVE)
+}
+
+/// Inner product with fused multiplications, in an order of additions that is fixed: scores are equal on every machine.
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    kernels::dot(simd::level(), a, b)
 }
 
 #[cfg(test)]
@@ -334,7 +483,13 @@ mod tests {
                 let asked: Vec<u8> = (0..count * width).map(|i| byte(i + 77)).collect();
                 let queries: Vec<&[u8]> = asked.chunks_exact(width).collect();
                 for level in Level::all() {
-                    let found = hamming(level, &data, &queries, 7);
+                    let scan = HammingScan::new(level, width, queries.clone());
+                    let searcher = Searcher { top: 7, width, way: Way::Hamming(scan) };
+                    let mut best = searcher.fresh();
+                    let cut = rows / 3 * width; // in two pieces
+                    searcher.scan(0, &data[..cut], &mut best);
+                    searcher.scan(rows / 3, &data[cut..], &mut best);
+                    let found = hits(best);
                     for (query, found) in queries.iter().zip(&found) {
                         let distance =
                             |row: &[u8]| row.iter().zip(*query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
@@ -373,19 +528,56 @@ mod tests {
         }
     }
 
-    /// The vector kernel adds in the plain order: not one bit differs, for any length.
+    /// The vector kernels add in the plain order: not one bit differs, for any length, also where products vanish.
     #[test]
     fn inner_products_are_equal_bit_for_bit() {
-        for k in 0..=300 {
+        for k in 0..=300usize {
             let value = |i: usize| ((i * 7919 % 2003) as f32 - 1001.0) * 1e-3 * (1.0 + (i % 7) as f32 * 1e3);
-            let rows: Vec<f32> = (0..TILE * k).map(value).collect();
-            let query: Vec<f32> = (0..k).map(|i| value(i + 31)).collect();
-            for level in Level::all() {
-                let (mut out, mut tile) = ([0.0; TILE], vec![0.0; TILE * k]);
-                (0..TILE).for_each(|r| kernels::lay(&rows[r * k..][..k], r, &mut tile));
-                kernels::dots(level, &tile, &query, &mut out);
-                for (r, out) in out.iter().enumerate().filter(|_| k > 0) {
-                    assert_eq!(out.to_bits(), dot(&query, &rows[r * k..][..k]).to_bits(), "{k} {level:?}");
+            let tiny = |i: usize| if i % 5 == 0 { -1e-30 } else { value(i) * 1e-20 };
+            for value in [&value as &dyn Fn(usize) -> f32, &tiny] {
+                let all: Vec<f32> = (0..(TILE + QUERIES) * k).map(value).collect();
+                let row = |i: usize| &all[i * k..][..k];
+                for level in Level::all() {
+                    let mut out = [[0.0; TILE]; QUERIES];
+                    let queries = std::array::from_fn(|q| row(TILE + q));
+                    kernels::dots(level, std::array::from_fn(row), queries, &mut out);
+                    for (q, out) in out.iter().enumerate() {
+                        for (r, out) in out.iter().enumerate() {
+                            let (a, b) = (row(TILE + q), row(r));
+                            let plain = kernels::dot(Level::Scalar, a, b);
+                            assert_eq!(out.to_bits(), plain.to_bits(), "{k} {level:?}");
+                            assert_eq!(kernels::dot(level, a, b).to_bits(), plain.to_bits(), "{k} {level:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Every number of rows and queries around tiles and groups finds what sorting all scores finds.
+    #[test]
+    fn values_equal_sorting_all_scores_at_every_level() {
+        let k = 37;
+        let value = |i: usize| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / 1e7 - 0.8;
+        for (rows, count) in [(0, 1), (1, 1), (3, 2), (4, 3), (5, 4), (70, 7), (1001, 160)] {
+            let data: Vec<f32> = (0..rows * k).map(value).collect();
+            let queries: Vec<Vec<f32>> =
+                (0..count).map(|q| (0..k).map(|j| value(9999 + q * k + j)).collect()).collect();
+            let decode = |row: usize, out: &mut [f32]| out.copy_from_slice(&data[row * k..][..k]);
+            for metric in [Metric::Cosine, Metric::InnerProduct] {
+                for level in Level::all() {
+                    let found = nearest(level, rows, &decode, &queries, 6, metric);
+                    for (query, found) in queries.iter().zip(&found) {
+                        let scale = |x: &[f32]| match metric {
+                            Metric::Cosine => length(Level::Scalar, x),
+                            _ => 1.0,
+                        };
+                        let score = |row: &[f32]| dot(query, row) * scale(row).recip() / scale(query);
+                        let mut all: Vec<(f32, usize)> = data.chunks_exact(k).map(score).zip(0..).collect();
+                        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+                        all.truncate(6);
+                        assert!(found.iter().map(|hit| (hit.score, hit.row)).eq(all), "{rows} {count} {level:?}");
+                    }
                 }
             }
         }

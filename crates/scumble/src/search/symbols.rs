@@ -4,97 +4,115 @@
 //! A score is the sum of its bytes' entries in byte order, in 32-bit floats, so it is the same on every machine.
 //! Eight queries share one walk over the rows: an entry holds their eight sums side by side.
 
-use super::{Hit, Metric, kernels, top::Top};
-use crate::release::Release;
-use rayon::prelude::*;
-use scumble_core::simd;
+use super::{Metric, kernels, top::Top};
+use crate::release::Encoder;
+use scumble_core::simd::Level;
 
 const LANES: usize = 8;
 
-/// The rows of a release as packed codes with a value each.
-pub(super) struct Packed<'a> {
-    release: &'a Release,
-    per_byte: usize,
-    /// Value of digit i of byte state s at `s * per_byte + i`.
-    values: Vec<f32>,
-    /// What each coordinate counts.
-    weights: Vec<f32>,
+/// For each byte of a row and each of its states, the part of every query's score.
+type Tables = Vec<[[f32; LANES]; 256]>;
+
+/// Queries that are ready to meet packed rows.
+pub(super) struct PackedScan {
+    level: Level,
+    width: usize,
+    queries: usize,
+    blocks: Vec<(Tables, [f32; LANES])>, // of eight queries each, with the reciprocals of their lengths
+    squares: Option<Vec<Vec<f32>>>,      // what each byte of a row adds to its squared length, by its state
 }
 
-impl<'a> Packed<'a> {
+impl PackedScan {
     /// `None` if the rows are no packed codes.
-    pub(super) fn new(release: &'a Release) -> Option<Self> {
-        let (per_byte, values) = release.encoder().byte_values()?;
-        let weights = super::row_weights(release).unwrap_or_else(|| vec![1.0; release.k()]);
-        Some(Self { release, per_byte, values, weights })
-    }
-
-    /// The `top` best rows for each query.
-    pub(super) fn search(&self, queries: &[Vec<f32>], top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-        let scale: Vec<f32> = match metric {
-            Metric::Cosine => self.lengths().map(|length| length.max(f32::MIN_POSITIVE).recip()).collect(),
-            _ => vec![1.0; self.release.len()],
-        };
-        queries.par_chunks(LANES).flat_map(|block| self.search_block(block, &scale, top, metric)).collect()
-    }
-
-    fn search_block(&self, queries: &[Vec<f32>], scale: &[f32], top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-        let (level, tables) = (simd::level(), self.tables(queries));
-        let mut norms = [1.0f32; LANES];
-        if metric == Metric::Cosine {
-            for (norm, query) in norms.iter_mut().zip(queries) {
-                *norm = super::dot(query, query).sqrt().max(f32::MIN_POSITIVE).recip();
-            }
-        }
-        let mut best: Vec<Top> = queries.iter().map(|_| Top::new(top)).collect();
-        let width = self.release.encoder().bytes_per_row();
-        for (row, (bytes, &scale)) in self.release.bytes().chunks_exact(width).zip(scale).enumerate() {
-            let mut sums = [0.0f32; LANES];
-            kernels::look_up(level, bytes, &tables, &mut sums);
-            for ((best, sum), norm) in best.iter_mut().zip(sums).zip(norms) {
-                best.offer(row, sum * scale * norm);
-            }
-        }
-        best.into_iter().map(Top::into_hits).collect()
-    }
-
-    /// For each byte of a row and each of its states, the part of every query's score.
-    fn tables(&self, queries: &[Vec<f32>]) -> Vec<[[f32; LANES]; 256]> {
-        let table = |first: usize| {
-            let weights = &self.weights[first..];
-            let mut table = [[0.0f32; LANES]; 256];
-            for (entry, values) in table.iter_mut().zip(self.values.chunks_exact(self.per_byte)) {
-                for (part, query) in entry.iter_mut().zip(queries) {
-                    *part = query[first..].iter().zip(values).zip(weights).map(|((q, v), w)| q * v * w).sum();
+    ///
+    /// `weights` say what each coordinate counts, all alike where there are none.
+    pub(super) fn new(
+        level: Level,
+        encoder: &Encoder,
+        weights: Option<&[f32]>,
+        queries: &[Vec<f32>],
+        metric: Metric,
+    ) -> Option<Self> {
+        let (per_byte, values) = encoder.byte_values()?; // value of digit i of byte state s at s * per_byte + i
+        let weights = weights.map_or_else(|| vec![1.0; encoder.k()], <[f32]>::to_vec);
+        let block = |queries: &[Vec<f32>]| {
+            let mut norms = [1.0f32; LANES];
+            if metric == Metric::Cosine {
+                for (norm, query) in norms.iter_mut().zip(queries) {
+                    *norm = super::length(level, query).recip();
                 }
             }
-            table
+            (tables(&weights, per_byte, &values, queries), norms)
         };
-        (0..self.release.k()).step_by(self.per_byte).map(table).collect()
-    }
-
-    /// The Euclidean length of every row.
-    fn lengths(&self) -> impl Iterator<Item = f32> + '_ {
         let squares = |weights: &[f32]| -> Vec<f32> {
             let square = |values: &[f32]| values.iter().zip(weights).map(|(v, w)| v * v * w * w).sum();
-            self.values.chunks_exact(self.per_byte).map(square).collect()
+            values.chunks_exact(per_byte).map(square).collect()
         };
-        let tables: Vec<Vec<f32>> = self.weights.chunks(self.per_byte).map(squares).collect();
-        self.release.bytes().chunks_exact(self.release.encoder().bytes_per_row()).map(move |bytes| {
-            bytes.iter().zip(&tables).map(|(&byte, table)| table[usize::from(byte)]).sum::<f32>().sqrt()
+        Some(Self {
+            level,
+            width: encoder.bytes_per_row(),
+            queries: queries.len(),
+            blocks: queries.chunks(LANES).map(block).collect(),
+            squares: (metric == Metric::Cosine).then(|| weights.chunks(per_byte).map(squares).collect()),
         })
     }
+
+    pub(super) fn queries(&self) -> usize {
+        self.queries
+    }
+
+    /// Offers rows, the first of which has this number, to the best of every query.
+    pub(super) fn scan(&self, first: usize, rows: &[u8], best: &mut [Top]) {
+        let scales: Vec<f32> = rows.chunks_exact(self.width).map(|row| self.scale(row)).collect();
+        for ((tables, norms), best) in self.blocks.iter().zip(best.chunks_mut(LANES)) {
+            for (row, (bytes, &scale)) in (first..).zip(rows.chunks_exact(self.width).zip(&scales)) {
+                let mut sums = [0.0f32; LANES];
+                kernels::look_up(self.level, bytes, tables, &mut sums);
+                for ((best, sum), norm) in best.iter_mut().zip(sums).zip(norms) {
+                    best.offer(row, sum * scale * norm);
+                }
+            }
+        }
+    }
+
+    /// The reciprocal of a row's length, where it counts.
+    fn scale(&self, row: &[u8]) -> f32 {
+        let Some(squares) = &self.squares else { return 1.0 };
+        let sum: f32 = row.iter().zip(squares).map(|(&byte, table)| table[usize::from(byte)]).sum();
+        sum.sqrt().max(f32::MIN_POSITIVE).recip()
+    }
+}
+
+fn tables(weights: &[f32], per_byte: usize, values: &[f32], queries: &[Vec<f32>]) -> Tables {
+    let table = |first: usize| {
+        let weights = &weights[first..];
+        let mut table = [[0.0f32; LANES]; 256];
+        for (entry, values) in table.iter_mut().zip(values.chunks_exact(per_byte)) {
+            for (part, query) in entry.iter_mut().zip(queries) {
+                *part = query[first..].iter().zip(values).zip(weights).map(|((q, v), w)| q * v * w).sum();
+            }
+        }
+        table
+    };
+    (0..weights.len()).step_by(per_byte).map(table).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Queries, by_score, search};
+    use super::super::{Hit, Queries, nearest, query_values, search};
     use super::*;
-    use crate::release::{Encoding, Releaser};
+    use crate::release::{Encoding, Release, Releaser};
     use crate::search::ExactQueries;
     use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
     use scumble_core::projection::Seed;
+    use scumble_core::simd;
     use scumble_core::vectors::{Range, Rows, Scalars};
+
+    /// Inner products on decoded rows.
+    fn by_score(release: &Release, queries: Queries<'_>, top: usize, metric: Metric) -> Vec<Vec<Hit>> {
+        let decode = |row: usize, out: &mut [f32]| release.encoder().decode(release.row(row), out);
+        nearest(simd::level(), release.len(), &decode, &query_values(release.mechanism(), queries), top, metric)
+    }
 
     fn release(id: MechanismId, symbols: Option<u8>, k: usize, data: &[f32]) -> Release {
         let range = Range { lo: 0.0, hi: 1.0 };

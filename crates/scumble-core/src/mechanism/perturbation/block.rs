@@ -141,13 +141,11 @@ mod tests {
     use crate::projection::Seed;
     use crate::vectors::Range;
 
-    /// What docs/threat-model.md calls the mode whose time tells nothing: no value of a zone is looked at by itself, up to
-    /// 127 attributes a bin.
+    /// What docs/threat-model.md calls the mode whose time tells nothing: no value of a zone is looked at by itself,
+    /// however many attributes a bin has.
     #[test]
     fn zones_take_every_value_the_same_way() {
-        for (lo, hi, attributes, all) in
-            [(0.0, 1.0, 127, true), (-0.25, 0.25, 127, true), (0.0, 255.0, 4, true), (0.0, 1.0, 129, false)]
-        {
+        for (lo, hi, attributes) in [(0.0, 1.0, 127), (-0.25, 0.25, 127), (0.0, 255.0, 4), (0.0, 1.0, 1000)] {
             let range = Range::new(lo, hi).unwrap();
             for (symbols, thresholds) in [(Some(3), vec![]), (Some(5), vec![]), (None, vec![lo / 2.0 - 0.1, hi / 2.0])]
             {
@@ -157,7 +155,7 @@ mod tests {
                 let (low, high) = mechanism.grid().bounds();
                 let bound = attributes as i64 * i64::from(low.abs().max(high.abs()));
                 match BlockPerturbation::new(mechanism.perturbation(), bound) {
-                    Some(BlockPerturbation::Symbols(block)) => assert_eq!(block.holds_all(), all, "{lo} {attributes}"),
+                    Some(BlockPerturbation::Symbols(block)) => assert!(block.holds_all(), "{lo} {attributes}"),
                     other => panic!("{other:?}"),
                 }
             }

@@ -1,6 +1,6 @@
 //! The kernels for AVX2.
 
-use super::{Cuts, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
+use super::{Cuts, FLIP_CLASSES, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
 use crate::simd::avx2::{in_order, load, store, twice};
 use std::arch::x86_64::*;
 
@@ -17,7 +17,6 @@ pub(super) fn list(mut mask: u32, first: usize, ties: &mut Vec<u32>) {
 struct Classifier<'a> {
     cuts: &'a [i16],
     reciprocal: Option<[__m256i; 2]>,
-    ends: Option<[__m256i; 2]>, // where values may be outside
 }
 
 impl<'a> Classifier<'a> {
@@ -26,20 +25,7 @@ impl<'a> Classifier<'a> {
     fn new(cuts: &'a Cuts) -> Self {
         let reciprocal =
             cuts.reciprocal.map(|(offset, factor)| [_mm256_set1_epi16(offset), _mm256_set1_epi16(factor as i16)]);
-        let ends = match cuts.holds_all {
-            true => None,
-            false => Some([_mm256_set1_epi16(cuts.ends.0), _mm256_set1_epi16(cuts.ends.1)]),
-        };
-        Self { cuts: &cuts.cuts, reciprocal, ends }
-    }
-
-    /// A bit for every value that is outside.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn outside(&self, x: &[i16]) -> u32 {
-        let Some([lo, hi]) = self.ends else { return 0 };
-        let half = |x: __m256i| _mm256_or_si256(_mm256_cmpgt_epi16(x, hi), _mm256_cmpgt_epi16(lo, x));
-        _mm256_movemask_epi8(in_order(_mm256_packs_epi16(half(load(x)), half(load(&x[16..]))))) as u32
+        Self { cuts: &cuts.cuts, reciprocal }
     }
 
     #[inline]
@@ -116,21 +102,45 @@ fn biased(bytes: __m256i) -> __m256i {
 pub(super) fn flip(
     x: &[i16],
     cuts: &Cuts,
-    thresholds: &Prefixes,
+    thresholds: &Prefixes<FLIP_CLASSES>,
     plus_from: usize,
     random: &[u8],
     bits: &mut [u8],
     ties: &mut Vec<u32>,
 ) {
+    let halves = |half: usize| {
+        let [high, low] = thresholds.bytes.each_ref().map(|bytes| biased(twice(&bytes.as_chunks::<16>().0[half])));
+        ByteTables { high, low }
+    };
+    let tables = [halves(0), halves(1)];
+    match cuts.cuts.len() < 16 {
+        true => flip_by(x, cuts, plus_from, random, bits, ties, |class| tables[0].of(class)),
+        false => flip_by(x, cuts, plus_from, random, bits, ties, |class| {
+            let upper = _mm256_slli_epi16::<3>(class); // bit 4 of a class decides
+            select(tables[1].of(class), tables[0].of(class), upper)
+        }),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn flip_by(
+    x: &[i16],
+    cuts: &Cuts,
+    plus_from: usize,
+    random: &[u8],
+    bits: &mut [u8],
+    ties: &mut Vec<u32>,
+    thresholds: impl Fn(__m256i) -> (__m256i, __m256i),
+) {
     let classifier = Classifier::new(cuts);
-    let table = ByteTables::new(thresholds);
     let minus_most = _mm256_set1_epi8(plus_from as i8 - 1);
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES));
     let (mut packed, mut taken) = (_mm256_setzero_si256(), 0);
     let mut bytes = bits.chunks_exact_mut(LANES);
     for (output, (x, random)) in outputs.enumerate() {
         let class = classifier.classes(x);
-        let (below, tied) = compare(random_bytes(random), table.of(class));
+        let (below, tied) = compare(random_bytes(random), thresholds(class));
         let bit = _mm256_xor_si256(_mm256_cmpgt_epi8(class, minus_most), below);
         // Doubling and subtracting -1 shifts the bit in.
         packed = _mm256_sub_epi8(_mm256_add_epi8(packed, packed), bit);
@@ -139,7 +149,7 @@ pub(super) fn flip(
             store(bytes.next().expect("a byte for eight outputs"), packed);
             (packed, taken) = (_mm256_setzero_si256(), 0);
         }
-        let tied = _mm256_movemask_epi8(tied) as u32 | classifier.outside(x);
+        let tied = _mm256_movemask_epi8(tied) as u32;
         if tied != 0 {
             list(tied, output * LANES, ties);
         }
@@ -188,7 +198,7 @@ pub(super) fn symbols(
             }
         }
         store(out, _mm256_min_epu8(_mm256_sub_epi8(all, short), last));
-        let tied = _mm256_movemask_epi8(tied) as u32 | classifier.outside(x);
+        let tied = _mm256_movemask_epi8(tied) as u32;
         if tied != 0 {
             list(tied, output * LANES, ties);
         }
@@ -221,7 +231,7 @@ impl Nodes {
     }
 }
 
-/// The thresholds of the upper node, and where the answer was "below" of the lower one.
+/// The second thresholds, and where a byte's highest bit is set (the answer was "below") the first.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn select(lower: (__m256i, __m256i), upper: (__m256i, __m256i), below: __m256i) -> (__m256i, __m256i) {

@@ -1,7 +1,7 @@
 //! The kernels for AVX-512: 32 values a register as words of 16 bits, answers as masks, tables of 32 words a register.
 
 use super::avx2::list;
-use super::{Cuts, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
+use super::{Cuts, FLIP_CLASSES, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
 use crate::simd::avx2;
 use crate::simd::avx512::load;
 use std::arch::x86_64::*;
@@ -10,7 +10,6 @@ use std::arch::x86_64::*;
 struct Classifier<'a> {
     cuts: &'a [i16],
     reciprocal: Option<[__m512i; 2]>,
-    ends: Option<[__m512i; 2]>, // where values may be outside
 }
 
 impl<'a> Classifier<'a> {
@@ -19,19 +18,7 @@ impl<'a> Classifier<'a> {
     fn new(cuts: &'a Cuts) -> Self {
         let reciprocal =
             cuts.reciprocal.map(|(offset, factor)| [_mm512_set1_epi16(offset), _mm512_set1_epi16(factor as i16)]);
-        let ends = match cuts.holds_all {
-            true => None,
-            false => Some([_mm512_set1_epi16(cuts.ends.0), _mm512_set1_epi16(cuts.ends.1)]),
-        };
-        Self { cuts: &cuts.cuts, reciprocal, ends }
-    }
-
-    /// A bit for every value that is outside.
-    #[inline]
-    #[target_feature(enable = "avx512bw")]
-    fn outside(&self, x: __m512i) -> u32 {
-        let Some([lo, hi]) = self.ends else { return 0 };
-        _mm512_cmpgt_epi16_mask(x, hi) | _mm512_cmpgt_epi16_mask(lo, x)
+        Self { cuts: &cuts.cuts, reciprocal }
     }
 
     #[inline]
@@ -87,14 +74,14 @@ const ORDER: [u8; 2 * LANES] = {
 pub(super) fn flip(
     x: &[i16],
     cuts: &Cuts,
-    thresholds: &Prefixes,
+    thresholds: &Prefixes<FLIP_CLASSES>,
     plus_from: usize,
     random: &[u8],
     bits: &mut [u8],
     ties: &mut Vec<u32>,
 ) {
     let classifier = Classifier::new(cuts);
-    let (table, order) = (table([thresholds; 2]), load(&ORDER));
+    let (table, order) = (load(&thresholds.words), load(&ORDER));
     let minus_most = _mm512_set1_epi16(plus_from as i16 - 1);
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES));
     let (mut packed, mut taken) = (_mm256_setzero_si256(), 0);
@@ -111,7 +98,7 @@ pub(super) fn flip(
             avx2::store(bytes.next().expect("a byte for eight outputs"), packed);
             (packed, taken) = (_mm256_setzero_si256(), 0);
         }
-        let tied = _mm512_cmpeq_epi16_mask(draw, threshold) | classifier.outside(x);
+        let tied = _mm512_cmpeq_epi16_mask(draw, threshold);
         if tied != 0 {
             list(tied, output * LANES, ties);
         }
@@ -151,7 +138,6 @@ pub(super) fn symbols(
             tied |= _mm512_cmpeq_epi16_mask(draw, threshold);
         }
         avx2::store(out, _mm512_cvtepi16_epi8(_mm512_min_epu16(reached, last)));
-        let tied = tied | classifier.outside(x);
         if tied != 0 {
             list(tied, output * LANES, ties);
         }

@@ -19,8 +19,11 @@ mod scalar;
 pub(crate) use crate::simd::LANES;
 use crate::simd::kernel;
 
-/// Classes that the vector kernels look up in registers.
+/// Classes that the vector kernels look up in registers for symbols.
 pub(crate) const CLASSES: usize = 16;
+
+/// The same for flips.
+pub(crate) const FLIP_CLASSES: usize = 32;
 
 /// Marks a cell that holds more than one threshold.
 pub(super) const CROWDED: u32 = 1 << 31;
@@ -82,73 +85,47 @@ fn position(draw: u32) -> u32 {
     }
 }
 
-/// Where a projected value stands among ascending cuts: class c has c cuts below it. At most [`CLASSES`] classes around
-/// zero; values beyond them are outside, for the caller to look at one by one.
+/// Where a projected value stands among ascending cuts: class c has c cuts below it.
 #[derive(Debug, Clone)]
 pub(crate) struct Cuts {
     /// `x > cut` reaches the next class.
     cuts: Vec<i16>,
-    /// The least and the greatest value with a class.
-    ends: (i16, i16),
-    /// True if no value that may occur is outside.
-    holds_all: bool,
-    /// The class of every value between the ends, in order.
+    /// The greatest absolute value that has a place of its own; those beyond it are in its class.
+    bound: i16,
+    /// The class of every value up to the bound, in order.
     classes: Vec<u8>,
     /// `class(x) = (x + offset) * factor >> 16` in 16 unsigned bits, where that holds for every single value.
     reciprocal: Option<(i16, u16)>,
 }
 
 impl Cuts {
-    /// The classes that `same(a, b)` makes of neighbouring values up to `bound`, as many as there is room for.
-    pub(crate) fn new(bound: i64, same: impl Fn(i16, i16) -> bool) -> Self {
-        const MOST: i16 = 32_766; // so that a value cut off at 16 bits is outside
-        let most = bound.min(MOST.into()) as i16;
-        let (mut lo, mut hi, mut cuts) = (0i16, 0i16, Vec::new());
-        // Grows by a whole class at a time, upward and downward in turns.
-        while cuts.len() + 1 < CLASSES && (lo > -most || hi < most) {
-            if hi < most {
-                let cut = (hi..most).find(|&x| !same(x, x + 1));
-                hi = cut.map_or(most, |cut| cut + 1);
-                cuts.extend(cut);
-            }
-            if lo > -most && cuts.len() + 1 < CLASSES {
-                let cut = (-most..lo).rev().find(|&x| !same(x, x + 1));
-                lo = cut.unwrap_or(-most);
-                cuts.extend(cut);
-            }
+    /// The classes that `same(a, b)` makes of the values up to `bound`, cut off at 16 bits; `None` if they are more than
+    /// `most`, or do not end there. What is the same at both ends of a row of values must be so between them.
+    pub(crate) fn new(bound: i64, most: usize, same: impl Fn(i64, i64) -> bool) -> Option<Self> {
+        let narrow = bound.min(i16::MAX.into()) as i16;
+        if !same(narrow.into(), bound) || !same((-narrow).into(), -bound) {
+            return None;
         }
-        // The last classes go on to where they end.
-        hi = (hi..most).find(|&x| !same(x, x + 1)).unwrap_or(most);
-        lo = (-most..lo).rev().find(|&x| !same(x, x + 1)).map_or(-most, |cut| cut + 1);
-        cuts.sort_unstable();
-        let classes = (lo..=hi).map(|x| cuts.partition_point(|&cut| cut < x) as u8).collect();
-        let mut found = Self {
-            cuts,
-            ends: (lo, hi),
-            holds_all: i64::from(hi) == bound && i64::from(lo) == -bound,
-            classes,
-            reciprocal: None,
-        };
+        let cuts: Vec<i16> = (-narrow..narrow).filter(|&x| !same(x.into(), i64::from(x) + 1)).take(most).collect();
+        if cuts.len() == most {
+            return None;
+        }
+        let classes = (-narrow..=narrow).map(|x| cuts.partition_point(|&cut| cut < x) as u8).collect();
+        let mut found = Self { cuts, bound: narrow, classes, reciprocal: None };
         found.reciprocal = found.find_reciprocal();
-        found
-    }
-
-    /// True if no value that may occur is outside.
-    #[cfg(test)]
-    pub(crate) fn holds_all(&self) -> bool {
-        self.holds_all
+        Some(found)
     }
 
     /// One value of every class, in order.
     pub(crate) fn members(&self) -> impl Iterator<Item = i16> + '_ {
-        std::iter::once(self.ends.0).chain(self.cuts.iter().map(|cut| cut + 1))
+        std::iter::once(-self.bound).chain(self.cuts.iter().map(|cut| cut + 1))
     }
 
-    /// The class of a value, `None` outside.
+    /// The class of a value. A lane without a row may hold one beyond the bound.
     #[inline(always)]
-    pub(crate) fn class(&self, x: i16) -> Option<usize> {
-        let at = i32::from(x) - i32::from(self.ends.0);
-        usize::try_from(at).ok().and_then(|at| self.classes.get(at)).map(|class| usize::from(*class))
+    pub(crate) fn class(&self, x: i16) -> usize {
+        let at = i32::from(x.clamp(-self.bound, self.bound)) + i32::from(self.bound);
+        usize::from(self.classes[at as usize])
     }
 
     /// Offset and factor for cuts that lie evenly, up to rounding: those around the likely ones, tried on every value.
@@ -161,23 +138,23 @@ impl Cuts {
         let tries = tries.filter_map(|(o, f)| Some((i16::try_from(o).ok()?, u16::try_from(f).ok()?)));
         tries.into_iter().find(|&(offset, factor)| {
             let class = |x: i16| (u32::from(x.wrapping_add(offset) as u16) * u32::from(factor)) >> 16;
-            (self.ends.0..=self.ends.1).zip(&self.classes).all(|(x, &found)| class(x) == u32::from(found))
+            (-self.bound..=self.bound).zip(&self.classes).all(|(x, &found)| class(x) == u32::from(found))
         })
     }
 }
 
-/// 16-bit prefixes of thresholds, one for each class.
+/// 16-bit prefixes of thresholds, one for each of N classes.
 #[derive(Debug, Clone)]
-pub(crate) struct Prefixes {
+pub(crate) struct Prefixes<const N: usize = CLASSES> {
     /// By class; 0 where there is none.
-    words: [u16; CLASSES],
+    words: [u16; N],
     /// High and low bytes of the words.
-    bytes: [[u8; CLASSES]; 2],
+    bytes: [[u8; N]; 2],
 }
 
-impl Prefixes {
+impl<const N: usize> Prefixes<N> {
     pub(super) fn new(prefixes: impl Iterator<Item = u16>) -> Self {
-        let mut words = [0; CLASSES];
+        let mut words = [0; N];
         words.iter_mut().zip(prefixes).for_each(|(word, prefix)| *word = prefix);
         Self { words, bytes: [0, 1].map(|at| words.map(|word| word.to_be_bytes()[at])) }
     }
@@ -185,18 +162,18 @@ impl Prefixes {
 
 kernel! {
     /// One bit a value: 1 in classes from `plus_from` on, flipped where the random word is below the class's threshold.
-    /// Eight outputs (of `LANES` values each) share a byte, the first most significant. Draws that tie, and
-    /// values outside, are listed.
+    /// Eight outputs (of `LANES` values each) share a byte, the first most significant. Draws that tie
+    /// are listed.
     ///
     /// The 16 random bits of value i of an output are bytes i (high) and `LANES` + i (low) of its `2 LANES` bytes.
     flip(
-        x: &[i16], cuts: &Cuts, thresholds: &Prefixes, plus_from: usize, random: &[u8], bits: &mut [u8],
+        x: &[i16], cuts: &Cuts, thresholds: &Prefixes<FLIP_CLASSES>, plus_from: usize, random: &[u8], bits: &mut [u8],
         ties: &mut Vec<u32>,
     )
 }
 kernel! {
     /// One symbol a value: how many of its class's borders the random word has reached. Random bits as for [`flip`].
-    /// Draws that tie, and values outside, are listed.
+    /// Draws that tie are listed.
     symbols(
         x: &[i16], cuts: &Cuts, borders: &[Prefixes], random: &[u8], out: &mut [u8], ties: &mut Vec<u32>,
     )

@@ -1,7 +1,7 @@
 //! The kernels for NEON: an output is two registers of bytes. Guided draws look up cells one by one, as the plain kernel.
 
 pub(super) use super::scalar::guided;
-use super::{CLASSES, Cuts, LANES, Prefixes};
+use super::{CLASSES, Cuts, FLIP_CLASSES, LANES, Prefixes};
 use crate::simd::neon::{load, store};
 use std::arch::aarch64::*;
 
@@ -29,7 +29,7 @@ fn narrowed([a, b]: [uint16x8_t; 2]) -> uint8x16_t {
     vuzp1q_u8(vreinterpretq_u8_u16(a), vreinterpretq_u8_u16(b))
 }
 
-/// The classes of 16 values; anything where they are outside.
+/// The classes of 16 values.
 #[inline]
 #[target_feature(enable = "neon")]
 fn classes(cuts: &Cuts, x: [int16x8_t; 2]) -> uint8x16_t {
@@ -45,17 +45,6 @@ fn classes(cuts: &Cuts, x: [int16x8_t; 2]) -> uint8x16_t {
             [vsubq_u16(a, vcgtq_s16(x[0], cut)), vsubq_u16(b, vcgtq_s16(x[1], cut))]
         }),
     })
-}
-
-/// Where values are outside.
-#[inline]
-#[target_feature(enable = "neon")]
-fn outside(cuts: &Cuts, x: [int16x8_t; 2]) -> uint8x16_t {
-    if cuts.holds_all {
-        return vdupq_n_u8(0);
-    }
-    let (lo, hi) = (vdupq_n_s16(cuts.ends.0), vdupq_n_s16(cuts.ends.1));
-    narrowed(x.map(|x| vorrq_u16(vcltq_s16(x, lo), vcgtq_s16(x, hi))))
 }
 
 /// Where the draw has reached the threshold, and where it agrees with it. Both as high and low bytes.
@@ -79,7 +68,7 @@ fn draws(x: &[i16], random: &[u8], half: usize) -> ([int16x8_t; 2], [uint8x16_t;
 pub(super) fn flip(
     x: &[i16],
     cuts: &Cuts,
-    thresholds: &Prefixes,
+    thresholds: &Prefixes<FLIP_CLASSES>,
     plus_from: usize,
     random: &[u8],
     bits: &mut [u8],
@@ -87,7 +76,7 @@ pub(super) fn flip(
 ) {
     assert!(random.len() >= 2 * x.len(), "a draw for every value");
     assert!(bits.len() >= x.len().div_ceil(8 * LANES) * LANES, "a byte for eight outputs");
-    let tables = thresholds.bytes.map(|table| load(&table));
+    let tables = thresholds.bytes.map(|table| uint8x16x2_t(load(&table), load(&table[16..])));
     let (none, plus_from) = (vdupq_n_u8(0), vdupq_n_u8(plus_from as u8));
     let bytes = x.chunks(8 * LANES).zip(random.chunks(16 * LANES)).zip(bits.chunks_exact_mut(LANES));
     for (byte, ((x, random), bits)) in bytes.enumerate() {
@@ -97,10 +86,10 @@ pub(super) fn flip(
             for half in 0..2 {
                 let (x, draw) = draws(x, random, half);
                 let class = classes(cuts, x);
-                let (reached, equal) = compare(draw, tables.map(|table| vqtbl1q_u8(table, class)));
+                let (reached, equal) = compare(draw, tables.map(|table| vqtbl2q_u8(table, class)));
                 let bit = veorq_u8(vcltq_u8(class, plus_from), reached); // both sides are negated
                 packed[half] = vsliq_n_u8::<1>(bit, packed[half]); // keeps the lowest bit and puts the others above
-                tied[half] = vorrq_u8(equal, outside(cuts, x));
+                tied[half] = equal;
             }
             list(tied, (8 * byte + output) * LANES, ties);
         }
@@ -147,7 +136,6 @@ fn symbols_by<const HALVINGS: usize>(
         for half in 0..2 {
             let (x, draw) = draws(x, random, half);
             let class = classes(cuts, x);
-            tied[half] = outside(cuts, x);
             // The answers "reached" as bits, the first most significant: how many borders are reached.
             let mut answers = none;
             for halving in 0..HALVINGS {

@@ -1,6 +1,6 @@
 //! The plain kernels.
 
-use super::{CROWDED, Cuts, Guide, LANES, Prefixes};
+use super::{CROWDED, Cuts, FLIP_CLASSES, Guide, LANES, Prefixes};
 
 /// Value and 16 random bits of every draw, in order.
 #[inline(always)]
@@ -14,7 +14,7 @@ fn draws<'a>(x: &'a [i16], random: &'a [u8]) -> impl Iterator<Item = (usize, i16
 pub(super) fn flip(
     x: &[i16],
     cuts: &Cuts,
-    thresholds: &Prefixes,
+    thresholds: &Prefixes<FLIP_CLASSES>,
     plus_from: usize,
     random: &[u8],
     bits: &mut [u8],
@@ -22,10 +22,7 @@ pub(super) fn flip(
 ) {
     bits.fill(0);
     for (i, x, draw) in draws(x, random) {
-        let Some(class) = cuts.class(x) else {
-            ties.push(i as u32);
-            continue;
-        };
+        let class = cuts.class(x);
         let threshold = thresholds.words[class];
         let bit = (class >= plus_from) ^ (draw < threshold);
         let output = i / LANES;
@@ -45,10 +42,7 @@ pub(super) fn symbols(
     ties: &mut Vec<u32>,
 ) {
     for (i, x, draw) in draws(x, random) {
-        let Some(class) = cuts.class(x) else {
-            ties.push(i as u32);
-            continue;
-        };
+        let class = cuts.class(x);
         out[i] = borders.iter().map(|border| u8::from(draw >= border.words[class])).sum();
         if borders.iter().any(|border| draw == border.words[class]) {
             ties.push(i as u32);

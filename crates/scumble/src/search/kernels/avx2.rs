@@ -1,7 +1,6 @@
 //! The kernels for AVX2.
 
-use super::scalar::{self, rest_of};
-use super::{CHUNK, NibbleTables, ROWS, TILE};
+use super::{CHUNK, NibbleTables, QUERIES, ROWS, TILE, scalar};
 use scumble_core::simd::avx2::{Matrix, joined, load, load_floats, prefetch, store, transposed_bytes, twice};
 use std::arch::x86_64::*;
 
@@ -87,58 +86,44 @@ pub(super) fn look_up(row: &[u8], tables: &[[[f32; 8]; 256]], sums: &mut [f32; 8
     scalar::look_up(row, tables, sums);
 }
 
-/// Multiplies and adds are separate, and the sixteen lanes are added one after the other: no rounding differs.
-#[target_feature(enable = "avx2")]
-pub(super) fn dots(tile: &[f32], query: &[f32], out: &mut [f32; TILE]) {
-    let (chunks, rest) = query.as_chunks::<CHUNK>();
-    let (body, tail) = tile.split_at(chunks.len() * CHUNK * TILE);
-    let body = body.as_chunks::<{ CHUNK * TILE }>().0;
-    // `sum` of floats starts from -0. Eight sums at a time, one for each row: more would not fit the registers.
-    let mut sum = _mm256_set1_ps(-0.0);
-    for lanes in [half_of_the_lanes::<0>(chunks, body), half_of_the_lanes::<8>(chunks, body)] {
-        for lane in across(&lanes) {
-            sum = _mm256_add_ps(sum, lane);
+/// Twelve running sums of eight lanes: a step reads seven registers for twelve products.
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [[f32; TILE]; QUERIES]) {
+    let steps = rows[0].len() / CHUNK;
+    let (row_ends, query_ends) = (rows.map(|row| end(row)), queries.map(|query| end(query)));
+    let rows = rows.map(|row| &row.as_chunks::<CHUNK>().0[..steps]);
+    let queries = queries.map(|query| &query.as_chunks::<CHUNK>().0[..steps]);
+    let mut sums = [[_mm256_setzero_ps(); TILE]; QUERIES];
+    let mut step = |rows: [__m256; TILE], queries: [__m256; QUERIES]| {
+        for (sums, query) in sums.iter_mut().zip(queries) {
+            sums.iter_mut().zip(rows).for_each(|(sum, row)| *sum = _mm256_fmadd_ps(query, row, *sum));
         }
+    };
+    for at in 0..steps {
+        step(rows.map(|row| load_floats(&row[at])), queries.map(|query| load_floats(&query[at])));
     }
-    store(out, _mm256_castps_si256(sum));
-    out.iter_mut().enumerate().for_each(|(r, out)| *out += rest_of(rest, tail, r));
+    if let ([Some(a), Some(b), Some(c), Some(d)], [Some(e), Some(f), Some(g)]) = (row_ends, query_ends) {
+        step([a, b, c, d], [e, f, g]);
+    }
+    for (out, [a, b, c, d]) in out.iter_mut().zip(sums) {
+        let pairs = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+        let four = _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps::<1>(pairs));
+        // SAFETY: four floats are writable, at any alignment.
+        unsafe { _mm_storeu_ps(out.as_mut_ptr(), four) }
+    }
 }
 
-/// Lanes `FROM` to `FROM + 7` of every row's sixteen running sums.
+/// What whole registers leave of a row, filled with zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn half_of_the_lanes<const FROM: usize>(chunks: &[[f32; CHUNK]], body: &[[f32; CHUNK * TILE]]) -> [__m256; TILE] {
-    let mut lanes = [_mm256_setzero_ps(); TILE];
-    for (query, rows) in chunks.iter().zip(body) {
-        let query = load_floats(&query[FROM..]);
-        for (r, lanes) in lanes.iter_mut().enumerate() {
-            *lanes = _mm256_add_ps(*lanes, _mm256_mul_ps(query, load_floats(&rows[r * CHUNK + FROM..])));
-        }
-    }
-    lanes
+fn end(row: &[f32]) -> Option<__m256> {
+    let rest = row.as_chunks::<CHUNK>().1;
+    let mut filled = [0.0; CHUNK];
+    filled[..rest.len()].copy_from_slice(rest);
+    (!rest.is_empty()).then(|| load_floats(&filled))
 }
 
-/// Transposes 8 x 8 floats.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn across(v: &[__m256; 8]) -> [__m256; 8] {
-    let mut pairs = [_mm256_setzero_ps(); 8];
-    for i in 0..4 {
-        pairs[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
-        pairs[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
-    }
-    let mut fours = [_mm256_setzero_ps(); 8]; // columns 0 to 3 (and 4 to 7 above) of rows 0 to 3, then of rows 4 to 7
-    for i in 0..2 {
-        let (low, high) = ((pairs[4 * i], pairs[4 * i + 2]), (pairs[4 * i + 1], pairs[4 * i + 3]));
-        fours[4 * i] = _mm256_shuffle_ps::<0b01_00_01_00>(low.0, low.1);
-        fours[4 * i + 1] = _mm256_shuffle_ps::<0b11_10_11_10>(low.0, low.1);
-        fours[4 * i + 2] = _mm256_shuffle_ps::<0b01_00_01_00>(high.0, high.1);
-        fours[4 * i + 3] = _mm256_shuffle_ps::<0b11_10_11_10>(high.0, high.1);
-    }
-    let mut all = [_mm256_setzero_ps(); 8];
-    for i in 0..4 {
-        all[i] = _mm256_permute2f128_ps::<0x20>(fours[i], fours[i + 4]);
-        all[i + 4] = _mm256_permute2f128_ps::<0x31>(fours[i], fours[i + 4]);
-    }
-    all
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    scalar::dot(a, b)
 }

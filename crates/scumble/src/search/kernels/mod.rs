@@ -19,21 +19,13 @@ pub(super) const ROWS: usize = 64;
 pub(super) const MOST_BYTES: usize = 4095;
 
 /// Rows that the inner products take at a time.
-pub(crate) const TILE: usize = 8;
+pub(super) const TILE: usize = 4;
 
-/// Values of a row that lie together in a tile.
-const CHUNK: usize = 16;
+/// Queries that they meet together: twelve sums fit the registers.
+pub(super) const QUERIES: usize = 3;
 
-/// Lays row `r` into a tile of [`TILE`] rows: chunks of 16 values side by side, row after row, then what is left of each
-/// row. The inner products then read the tile from end to end.
-pub(crate) fn lay(row: &[f32], r: usize, tile: &mut [f32]) {
-    let (chunks, rest) = row.as_chunks::<CHUNK>();
-    let (body, tail) = tile.split_at_mut(chunks.len() * CHUNK * TILE);
-    for (chunk, together) in chunks.iter().zip(body.chunks_exact_mut(CHUNK * TILE)) {
-        together[r * CHUNK..][..CHUNK].copy_from_slice(chunk);
-    }
-    tail[r * rest.len()..][..rest.len()].copy_from_slice(rest);
-}
+/// Running sums of an inner product.
+const CHUNK: usize = 8;
 
 /// For each byte of a query: how many bits differ from each of 16 low, then of 16 high nibbles.
 pub(super) type NibbleTables = Vec<[[u8; 16]; 2]>;
@@ -61,8 +53,12 @@ kernel! {
     plain_distances(rows: &[u8], query: &[u8], out: &mut [u32])
 }
 kernel! {
-    /// Inner products of a [`tile`](lay) of rows with a query, in the order of additions of [`super::dot`].
-    dots(tile: &[f32], query: &[f32], out: &mut [f32; TILE])
+    /// Inner products of rows and queries of equal length, in the order of [`super::dot`].
+    dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [[f32; TILE]; QUERIES])
+}
+kernel! {
+    /// One inner product.
+    dot(a: &[f32], b: &[f32]) -> f32
 }
 kernel! {
     /// Sums of look-ups: for each byte of a row the entry of its state, added up in byte order, eight queries at once.

@@ -1,6 +1,6 @@
 //! The plain kernels.
 
-use super::{CHUNK, NibbleTables, ROWS, TILE};
+use super::{CHUNK, NibbleTables, QUERIES, ROWS, TILE};
 
 pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
     split_nibbles_from(0, rows, width, low, high);
@@ -79,23 +79,30 @@ fn any_bytes(rows: &[u8], query: &[u8], out: &mut [u32], ahead: impl Fn(&[u8])) 
     }
 }
 
-pub(super) fn dots(tile: &[f32], query: &[f32], out: &mut [f32; TILE]) {
-    let (chunks, rest) = query.as_chunks::<CHUNK>();
-    let (body, tail) = tile.split_at(chunks.len() * CHUNK * TILE);
-    for (r, out) in out.iter_mut().enumerate() {
-        let mut sums = [0.0; CHUNK];
-        for (chunk, together) in chunks.iter().zip(body.chunks_exact(CHUNK * TILE)) {
-            let row = &together[r * CHUNK..][..CHUNK];
-            sums.iter_mut().zip(chunk.iter().zip(row)).for_each(|(sum, (x, y))| *sum += x * y);
-        }
-        *out = sums.iter().sum::<f32>() + rest_of(rest, tail, r);
+pub(super) fn dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [[f32; TILE]; QUERIES]) {
+    for (out, query) in out.iter_mut().zip(queries) {
+        out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(query, row));
     }
 }
 
-/// The product of what is left of a query and of row `r`.
-#[inline]
-pub(super) fn rest_of(rest: &[f32], tail: &[f32], r: usize) -> f32 {
-    rest.iter().zip(&tail[r * rest.len()..]).map(|(x, y)| x * y).sum()
+/// The definition of an inner product: running sum l takes every eighth product from l on, each with one rounding, and the
+/// eight are added in pairs of neighbours.
+#[inline(always)]
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0f32; CHUNK];
+    let mut add = |a: &[f32; CHUNK], b: &[f32; CHUNK]| {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum = a.mul_add(*b, *sum));
+    };
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+    a.iter().zip(b).for_each(|(a, b)| add(a, b));
+    if !a_rest.is_empty() {
+        let [mut a, mut b] = [[0.0; CHUNK]; 2];
+        a[..a_rest.len()].copy_from_slice(a_rest);
+        b[..b_rest.len()].copy_from_slice(b_rest);
+        add(&a, &b);
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
 
 #[inline(always)]
