@@ -2,7 +2,7 @@
 
 use super::array::{Body, Element};
 use super::error::{ReadError, ReadErrorKind};
-use super::parquet::{self, Opened, SketchBlock, Sketches};
+use super::parquet::{self, Opened, SketchBlock, SketchPiece, Sketches};
 use super::writer::{CERTIFICATE_KEY, sidecar};
 use super::{Format, npy};
 use crate::certificate::{Content, ContentHasher, ContentHashes};
@@ -10,6 +10,7 @@ use crate::columns::{Column, Kind};
 use crate::release::Release;
 use rayon::prelude::*;
 use scumble_core::error::ParameterError;
+use scumble_core::parallel;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -230,7 +231,7 @@ impl Rows {
     fn add_file(&mut self, path: &Path, mut sketches: Sketches) -> Result<(), ReadError> {
         loop {
             let mut pieces = Vec::new();
-            while pieces.len() < 2 * rayon::current_num_threads()
+            while pieces.len() < 2 * parallel::threads()
                 && let Some(piece) = sketches.next()?
             {
                 pieces.push(piece);
@@ -238,7 +239,8 @@ impl Rows {
             if pieces.is_empty() {
                 return Ok(());
             }
-            for block in pieces.into_par_iter().map(|piece| piece.decode()).collect::<Vec<_>>() {
+            let decode = || pieces.into_par_iter().map(SketchPiece::decode).collect::<Vec<_>>();
+            for block in parallel::run(decode) {
                 self.add(path, block?)?;
             }
         }

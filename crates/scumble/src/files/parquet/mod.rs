@@ -17,7 +17,7 @@ mod values;
 mod vectors;
 mod write;
 
-pub(super) use sketches::{SketchBlock, Sketches};
+pub(super) use sketches::{SketchBlock, SketchPiece, Sketches};
 pub(super) use source::{open, read_labels};
 pub use write::write_table;
 pub(crate) use write::{FileWriter, Sketch};
