@@ -8,11 +8,11 @@ use super::batch::{Batch, Layout, Shared, Values};
 use super::error::{ReadError, ReadErrorKind};
 use super::input::{self, Pool, Stream};
 use crate::columns::Column;
-use bytemuck::Pod;
 use half::f16;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use zerocopy::{FromBytes, Immutable};
 
 /// Fortran order inside gzip is held in memory up to this size: its first row ends where the file ends.
 pub(super) const FORTRAN_GZIP_LIMIT: u64 = 256 << 20;
@@ -76,7 +76,11 @@ fn widened<T: Copy, W: Send + Sync + 'static>(values: &[T], widen: fn(T) -> W) -
     values.iter().map(|x| widen(*x)).collect::<Vec<_>>().into()
 }
 
-fn numbers<T: Pod + Send + Sync, const N: usize>(bytes: Shared<u8>, swap: bool, from: fn([u8; N]) -> T) -> Shared<T> {
+fn numbers<T: FromBytes + Immutable + Send + Sync + 'static, const N: usize>(
+    bytes: Shared<u8>,
+    swap: bool,
+    from: fn([u8; N]) -> T,
+) -> Shared<T> {
     if !swap && bytes.as_ptr().align_offset(align_of::<T>()) == 0 {
         return Shared::cast(bytes);
     }

@@ -2,12 +2,12 @@
 
 use super::error::ReadError;
 use crate::columns::Column;
-use bytemuck::Pod;
 use half::f16;
 use scumble_core::vectors::{Rows, Scalars};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use zerocopy::{FromBytes, Immutable};
 
 /// Scalars that are owned, in a reader's buffer, or in the memory of another library: shared, never copied.
 pub struct Shared<T> {
@@ -33,16 +33,16 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T: Pod> Shared<T> {
+impl<T: FromBytes + Immutable> Shared<T> {
     /// Bytes as scalars of the machine's byte order.
     ///
     /// # Panics
     /// If they are not aligned, or not a whole number of scalars.
     pub(super) fn cast(bytes: Shared<u8>) -> Self {
         struct Cast(Shared<u8>);
-        impl<T: Pod> AsRef<[T]> for Cast {
+        impl<T: FromBytes + Immutable> AsRef<[T]> for Cast {
             fn as_ref(&self) -> &[T] {
-                bytemuck::cast_slice(&self.0)
+                <[T]>::ref_from_bytes(&self.0).expect("aligned and whole")
             }
         }
         Self::new(Cast(bytes))

@@ -181,9 +181,7 @@ pub enum ReadErrorKind {
     ForeignFile,
     #[error("folder inside a folder of Parquet files; move its files up, or release it on its own")]
     Subfolder,
-    #[error(
-        "compressed page of {bytes} bytes, more than the {limit} held in memory; write the file with smaller pages"
-    )]
+    #[error("page of {bytes} bytes, more than the {limit} held in memory; write the file with smaller pages")]
     PageTooLarge { bytes: u64, limit: u64 },
     #[error("damaged: {0}")]
     Corrupt(String),

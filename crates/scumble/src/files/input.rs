@@ -103,10 +103,9 @@ impl DerefMut for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // One page or batch per thread and a few more are in use at a time: what is far above that was an exception.
+        // One page or batch per thread and a few more are in use at a time. Of large ones, one is kept at most.
         if let Ok(mut free) = self.home.0.lock()
-            && free.len() < MOST_FREE
-            && self.bytes.len() <= LARGEST_FREE
+            && (free.is_empty() || free.len() < MOST_FREE && self.bytes.len() <= LARGEST_FREE)
         {
             free.push(std::mem::take(&mut self.bytes));
         }

@@ -2,7 +2,7 @@
 
 use super::array::{Array, Body, Element};
 use super::error::{ReadError, ReadErrorKind};
-use super::parquet::{self, Found, Opened, SketchBlock, Sketches};
+use super::parquet::{self, Found, Opened, SketchBlock, SketchPiece, Sketches};
 use super::writer::{CERTIFICATE_KEY, sidecar};
 use super::{Format, folder, npy};
 use crate::certificate::{ColumnLayout, Content, ContentHasher, ContentHashes, hex};
@@ -11,6 +11,7 @@ use crate::release::Release;
 use rayon::prelude::*;
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
+use scumble_core::parallel;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -282,12 +283,13 @@ pub(crate) fn read_pieces<E: From<ReadError>>(
 /// The next blocks of a file, decoded on all cores; none at its end.
 fn next_blocks(sketches: &mut Sketches) -> Result<Option<Vec<SketchBlock>>, ReadError> {
     let mut pieces = Vec::new();
-    while pieces.len() < 2 * rayon::current_num_threads()
+    while pieces.len() < 2 * parallel::threads()
         && let Some(piece) = sketches.next()?
     {
         pieces.push(piece);
     }
-    let blocks = pieces.into_par_iter().map(|piece| piece.decode()).collect::<Result<Vec<_>, _>>()?;
+    let decode = || pieces.into_par_iter().map(SketchPiece::decode).collect::<Result<Vec<_>, _>>();
+    let blocks = parallel::run(decode)?;
     Ok((!blocks.is_empty()).then_some(blocks))
 }
 

@@ -12,6 +12,7 @@ use super::seal::{BLANK, SEAL_KEY, Sealing};
 use crate::certificate::{Certificate, ColumnLayout, Content, ContentHasher, ContentHashes};
 use crate::columns::{Column, Kind};
 use crate::release::Release;
+use scumble_core::parallel;
 use scumble_core::release::Encoding;
 use std::ffi::OsString;
 use std::fmt;
@@ -94,6 +95,30 @@ enum Sink {
     Npy { sketches: BufWriter<Pending>, certificate: Pending, columns: Box<[Option<NpyColumn>; 2]> },
 }
 
+/// Bytes of a block that one thread hashes and writes faster than two.
+const ALONE: usize = 1 << 18;
+
+impl Sink {
+    fn write(&mut self, rows: usize, bytes: &[u8], ids: Option<&Column>, labels: Option<&Column>) -> io::Result<()> {
+        match self {
+            Self::Start => unreachable!("started before"),
+            Self::Parquet(writer) => {
+                let columns: Vec<_> = [ids, labels].into_iter().flatten().collect();
+                writer.write(rows, bytes, &columns)
+            }
+            Self::Npy { sketches, columns, .. } => {
+                sketches.write_all(bytes)?;
+                for (sidecar, column) in columns.iter_mut().zip([ids, labels]) {
+                    if let (Some(sidecar), Some(column)) = (sidecar, column) {
+                        sidecar.write(column)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
 impl ReleaseWriter {
     /// Refuses an output that exists, before any private row is read. The kind is by extension.
     pub fn create(path: &Path, k: usize, encoding: Encoding) -> Result<Self, WriteError> {
@@ -133,22 +158,15 @@ impl ReleaseWriter {
             self.start(kinds)?;
         }
         let ReleasedBlock { rows, bytes, ids, labels } = block;
-        match &mut self.sink {
-            Sink::Start => unreachable!("started above"),
-            Sink::Parquet(writer) => {
-                let columns: Vec<_> = [ids, labels].into_iter().flatten().collect();
-                writer.write(rows, bytes, &columns).map_err(|e| WriteError::io(&self.path, &e))?;
-            }
-            Sink::Npy { sketches, columns, .. } => {
-                sketches.write_all(bytes).map_err(|e| WriteError::io(&self.path, &e))?;
-                for (sidecar, column) in columns.iter_mut().zip([ids, labels]) {
-                    if let (Some(sidecar), Some(column)) = (sidecar, column) {
-                        sidecar.write(column).map_err(|e| WriteError::io(&self.path, &e))?;
-                    }
-                }
-            }
+        let (sink, path, hasher) = (&mut self.sink, &self.path, &mut self.hasher);
+        let put = || sink.write(rows, bytes, ids, labels).map_err(|e| WriteError::io(path, &e));
+        let hash = || hasher.update(rows, bytes, ids, labels);
+        if bytes.len() < ALONE {
+            put()?;
+            hash();
+        } else {
+            parallel::run(|| rayon::join(put, hash)).0?; // a file of Parquet hashes itself as well
         }
-        self.hasher.update(rows, bytes, ids, labels);
         self.rows += rows as u64;
         Ok(())
     }

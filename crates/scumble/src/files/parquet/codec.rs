@@ -1,7 +1,7 @@
 //! Decompression of pages.
 
 use super::thrift::{Damaged, Result};
-use std::io::Read;
+use std::io::{BufRead, Read};
 
 /// How the pages of a chunk are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,69 @@ impl Codec {
     }
 }
 
+impl Codec {
+    /// As [`decompress`](Self::decompress), without the compressed bytes in memory; none for codecs that need them whole.
+    pub(super) fn decompress_stream(self, packed: impl BufRead, out: &mut [u8]) -> Option<Result<()>> {
+        let written = match self {
+            Self::Snappy => snappy(packed, out),
+            Self::Gzip => read_all(flate2::bufread::MultiGzDecoder::new(packed), out),
+            Self::Brotli => read_all(brotli_decompressor::Decompressor::new(packed, 1 << 16), out),
+            Self::Zstd => {
+                zstd::stream::read::Decoder::with_buffer(packed).ok().and_then(|stream| read_all(stream, out))
+            }
+            Self::None | Self::Lz4 | Self::Lz4Raw => return None,
+        };
+        Some(if written == Some(out.len()) { Ok(()) } else { Err(Damaged("a page does not decompress")) })
+    }
+}
+
+/// Snappy's raw format: its length, then literal bytes and copies of what came before. Literals go from the stream into
+/// their place.
+fn snappy(mut packed: impl BufRead, out: &mut [u8]) -> Option<usize> {
+    let number = |packed: &mut dyn BufRead, bytes: usize| {
+        let mut word = [0; 4];
+        packed.read_exact(&mut word[..bytes]).ok()?;
+        Some(u32::from_le_bytes(word) as usize)
+    };
+    let mut length = 0u64;
+    for shift in (0..35).step_by(7) {
+        let byte = number(&mut packed, 1)? as u64;
+        length |= (byte & 0x7F) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    if length != out.len() as u64 {
+        return None;
+    }
+    let mut done = 0;
+    while done < out.len() {
+        let tag = number(&mut packed, 1)?;
+        let (size, offset) = match tag & 3 {
+            0 => {
+                let size = match tag >> 2 {
+                    short @ 0..60 => short + 1,
+                    long => number(&mut packed, long - 59)? + 1,
+                };
+                packed.read_exact(out.get_mut(done..done.checked_add(size)?)?).ok()?;
+                done += size;
+                continue;
+            }
+            1 => (4 + (tag >> 2 & 7), tag >> 5 << 8 | number(&mut packed, 1)?),
+            2 => (1 + (tag >> 2), number(&mut packed, 2)?),
+            _ => (1 + (tag >> 2), number(&mut packed, 4)?),
+        };
+        if offset == 0 || offset > done || size > out.len() - done {
+            return None;
+        }
+        for at in done..done + size {
+            out[at] = out[at - offset];
+        }
+        done += size;
+    }
+    (packed.read(&mut [0]).ok()? == 0).then_some(done)
+}
+
 /// A stream that must hold exactly `out`.
 fn read_all(mut stream: impl Read, out: &mut [u8]) -> Option<usize> {
     stream.read_exact(out).ok()?;
@@ -90,4 +153,52 @@ fn hadoop(mut packed: &[u8], out: &mut [u8]) -> Option<usize> {
         packed = rest;
     }
     Some(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_and_whole_pages_are_the_same() {
+        let noise = |i: u32| (i.wrapping_mul(2_654_435_761) >> 13) as u8;
+        for (name, plain) in [
+            ("empty", vec![]),
+            ("equal", vec![7; 100_000]),
+            ("noise", (0..200_000).map(noise).collect()),
+            (
+                "mixed",
+                (0..200_000).map(|i| if i / 1000 % 2 == 0 { noise(i) } else { noise(i % 37) }).collect::<Vec<u8>>(),
+            ),
+        ] {
+            let packed = snap::raw::Encoder::new().compress_vec(&plain).unwrap();
+            let mut out = vec![1; plain.len()];
+            assert_eq!(Codec::Snappy.decompress_stream(&packed[..], &mut out), Some(Ok(())), "{name}");
+            assert!(out == plain, "{name}");
+            let packed = zstd::bulk::compress(&plain, 1).unwrap();
+            let mut out = vec![1; plain.len()];
+            assert_eq!(Codec::Zstd.decompress_stream(&packed[..], &mut out), Some(Ok(())), "{name}");
+            assert!(out == plain, "{name}");
+        }
+    }
+
+    /// Whatever the bytes, the crate's decoder and ours agree on what is damaged and on the rest.
+    #[test]
+    fn damaged_streams_end_like_damaged_pages() {
+        let plain: Vec<u8> = (0..3000u32).map(|i| (i * i / 7) as u8 & 0x3F).collect();
+        let packed = snap::raw::Encoder::new().compress_vec(&plain).unwrap();
+        for at in 0..packed.len() {
+            for change in [1, 0x80, 0xFF] {
+                let mut bad = packed.clone();
+                bad[at] ^= change;
+                let (mut a, mut b) = (vec![0; plain.len()], vec![0; plain.len()]);
+                let (whole, stream) =
+                    (Codec::Snappy.decompress(&bad, &mut a), Codec::Snappy.decompress_stream(&bad[..], &mut b));
+                assert_eq!(whole.is_ok(), stream == Some(Ok(())), "byte {at}");
+                assert!(whole.is_err() || a == b, "byte {at}");
+            }
+            let mut out = vec![0; plain.len()];
+            assert!(Codec::Snappy.decompress_stream(&packed[..at], &mut out) != Some(Ok(())));
+        }
+    }
 }

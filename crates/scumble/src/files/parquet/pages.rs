@@ -8,6 +8,7 @@ use super::thrift::{CUT_SHORT, Damaged, Input, Kind, Result};
 use super::values::{self, Encoding, PAGE_LIMIT, Texts};
 use crate::files::error::ReadErrorKind;
 use crate::files::input::{Lent, Pool};
+use std::io::{self, BufReader};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -175,6 +176,25 @@ impl Walk {
     }
 }
 
+/// Compressed bytes above which a page is decompressed from the file rather than from memory.
+const LARGE: usize = 16 << 20;
+
+/// A part of a file as a stream.
+struct FileRange<'a> {
+    file: &'a Opened,
+    at: u64,
+    left: usize,
+}
+
+impl io::Read for FileRange<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let now = self.left.min(out.len());
+        self.file.read(self.at, &mut out[..now]).map_err(io::Error::other)?;
+        (self.at, self.left) = (self.at + now as u64, self.left - now);
+        Ok(now)
+    }
+}
+
 /// The bytes of a page, decompressed: levels, then values, unless these were left in the file.
 #[derive(Debug)]
 pub(super) struct Body {
@@ -266,10 +286,9 @@ impl Column {
 
     /// All bytes of a page, decompressed.
     fn read_whole(&self, page: &Stored) -> Read<Lent> {
-        let mut packed = self.pool.lend(page.packed);
-        self.file.read(page.at, &mut packed)?;
-        if page.crc.is_some_and(|crc| crc32fast::hash(&packed) != crc) {
-            return Err(Damaged("a page does not have its checksum").into());
+        let largest = page.packed.max(page.plain);
+        if largest > PAGE_LIMIT {
+            return Err(ReadErrorKind::PageTooLarge { bytes: largest as u64, limit: PAGE_LIMIT as u64 });
         }
         let (levels, codec) = match page.holds {
             Holds::Values2 { repetition, definition, packed } => {
@@ -277,17 +296,31 @@ impl Column {
             }
             _ => (0, self.codec),
         };
-        if codec == Codec::None {
-            return Ok(packed);
-        }
-        let (head, tail) = packed.split_at_checked(levels).ok_or(CUT_SHORT)?;
-        let plain = page.plain.checked_sub(levels).ok_or(CUT_SHORT)?;
-        if plain > PAGE_LIMIT {
-            return Err(ReadErrorKind::PageTooLarge { bytes: plain as u64, limit: PAGE_LIMIT as u64 });
-        }
-        if !codec.can_expand(tail.len(), plain) {
+        let (packed, plain) = (page.packed.checked_sub(levels), page.plain.checked_sub(levels));
+        let (packed, plain) = packed.zip(plain).ok_or(CUT_SHORT)?;
+        if codec != Codec::None && !codec.can_expand(packed, plain) {
             return Err(Damaged("a page does not decompress").into());
         }
+        if packed > LARGE && page.crc.is_none() {
+            let mut bytes = self.pool.lend(page.plain);
+            let (head, values) = bytes.split_at_mut(levels);
+            self.file.read(page.at, head)?;
+            let stream = FileRange { file: &self.file, at: page.at + levels as u64, left: packed };
+            let stream = BufReader::with_capacity(1 << 16, stream);
+            if let Some(done) = codec.decompress_stream(stream, values) {
+                done?;
+                return Ok(bytes);
+            }
+        }
+        let mut stored = self.pool.lend(page.packed);
+        self.file.read(page.at, &mut stored)?;
+        if page.crc.is_some_and(|crc| crc32fast::hash(&stored) != crc) {
+            return Err(Damaged("a page does not have its checksum").into());
+        }
+        if codec == Codec::None {
+            return Ok(stored);
+        }
+        let (head, tail) = stored.split_at(levels);
         let mut bytes = self.pool.lend(page.plain);
         bytes[..levels].copy_from_slice(head);
         // An empty page may have nothing in it, not even the beginning of a compressed stream.

@@ -234,9 +234,16 @@ impl<W: Write> FileWriter<W> {
         }
         let next = Group::new(&self.fields);
         let Group { rows, mut waiting, mut sketches, columns, .. } = std::mem::replace(&mut self.group, next);
-        if let Some(Sketch::Integers(count, bytes)) = self.sketch
-            && self.write_integers(count, bytes, &waiting, &mut sketches)?
-        {
+        let packs = match self.sketch {
+            Some(Sketch::Integers(count, 1)) => {
+                self.write_integers(count, |[x]| i32::from(x as i8), &waiting, &mut sketches)?
+            }
+            Some(Sketch::Integers(count, _)) => {
+                self.write_integers(count, |x| i32::from(i16::from_le_bytes(x)), &waiting, &mut sketches)?
+            }
+            Some(Sketch::Floats(_) | Sketch::Bytes(_)) | None => false,
+        };
+        if packs {
             encodings.push(DICTIONARY);
         }
         waiting.clear();
@@ -269,38 +276,37 @@ impl<W: Write> FileWriter<W> {
         Ok(())
     }
 
-    /// Integers of one or two bytes. True if they have a dictionary.
-    fn write_integers(&mut self, count: usize, bytes: usize, raw: &[u8], chunk: &mut Chunk) -> io::Result<bool> {
-        let number = |raw: &[u8]| {
-            if bytes == 1 { i32::from(raw[0] as i8) } else { i32::from(i16::from_le_bytes([raw[0], raw[1]])) }
-        };
-        let numbers = || raw.chunks_exact(bytes).map(number);
+    /// Integers of `N` bytes. True if they have a dictionary: all from the least to the greatest, so that an integer's place
+    /// is its distance from the least.
+    fn write_integers<const N: usize>(
+        &mut self,
+        count: usize,
+        number: impl Fn([u8; N]) -> i32 + Copy,
+        raw: &[u8],
+        chunk: &mut Chunk,
+    ) -> io::Result<bool> {
+        let (raw, _) = raw.as_chunks::<N>();
+        let numbers = || raw.iter().map(|x| number(*x));
         let (least, most) = numbers().fold((i32::MAX, i32::MIN), |(least, most), x| (least.min(x), most.max(x)));
         let entries = (most - least + 1) as usize;
         let width = bits(entries as u32 - 1).max(1);
-        let total = raw.len() / bytes;
-        let packs = 4 * entries + total * width as usize / 8 < 4 * total;
+        let packs = 4 * entries + raw.len() * width as usize / 8 < 4 * raw.len();
         if packs {
             let dictionary: Vec<u8> = (least..=most).flat_map(i32::to_le_bytes).collect();
             self.write_dictionary(entries, &dictionary, &dictionary, chunk)?;
         }
-        let step = (PAGE_BYTES / (count * bytes)).max(1) * count * bytes;
         let mut values = Vec::new();
-        for part in raw.chunks(step) {
+        for part in raw.chunks((PAGE_BYTES / (count * N)).max(1) * count) {
             values.clear();
-            let numbers = part.chunks_exact(bytes).map(number);
-            let head = match packs {
-                true => {
-                    pack(numbers.map(|x| (x - least) as u32), width, &mut values);
-                    let groups = (part.len() / bytes).div_ceil(8) as u64;
-                    [vec![width as u8], varint(groups << 1 | 1)].concat()
-                }
-                false => {
-                    values.extend(numbers.flat_map(i32::to_le_bytes));
-                    Vec::new()
-                }
+            let numbers = part.iter().map(|x| number(*x));
+            let head = if packs {
+                pack(numbers.map(|x| (x - least) as u32), width, &mut values);
+                places_head(part.len(), width)
+            } else {
+                values.extend(numbers.flat_map(i32::to_le_bytes));
+                Vec::new()
             };
-            let page = Page { rows: part.len() / (count * bytes), dictionary: packs, head: &head, values: &values };
+            let page = Page { rows: part.len() / count, dictionary: packs, head: &head, values: &values };
             page.write(&mut self.out, &mut self.at, Some(count), chunk)?;
         }
         Ok(packs)
@@ -324,7 +330,7 @@ impl<W: Write> FileWriter<W> {
                 None => plain(column, kind, part.clone()),
                 Some((dictionary, places)) => {
                     let width = bits(dictionary.len() as u32 - 1).max(1);
-                    let mut values = [vec![width as u8], varint((part.len().div_ceil(8) as u64) << 1 | 1)].concat();
+                    let mut values = places_head(part.len(), width);
                     pack(places[part.clone()].iter().copied(), width, &mut values);
                     values
                 }
@@ -457,6 +463,11 @@ fn varint(mut value: u64) -> Vec<u8> {
     }
     out.push(value as u8);
     out
+}
+
+/// What comes before `count` packed places in a dictionary: their width, and their number in groups of eight.
+fn places_head(count: usize, width: u32) -> Vec<u8> {
+    [vec![width as u8], varint((count.div_ceil(8) as u64) << 1 | 1)].concat()
 }
 
 /// Packs numbers of `width` bits, padded to a multiple of eight numbers.
