@@ -96,12 +96,8 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
                         let people = first..first + 5;
                         let body: Vec<_> = people.clone().flat_map(|i| report_bytes(&collection, 0, i, i)).collect();
                         // A report that was perhaps taken before the last kill comes again, too.
-                        let again = report_bytes(
-                            &collection,
-                            0,
-                            first.wrapping_sub(50).min(first),
-                            first.wrapping_sub(50).min(first),
-                        );
+                        let old = first.saturating_sub(50);
+                        let again = report_bytes(&collection, 0, old, old);
                         let body = [body, again].concat();
                         match try_request(public, "POST", &path, "", &body) {
                             Ok(answer) if answer.status == 200 => {
