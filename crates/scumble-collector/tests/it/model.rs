@@ -176,8 +176,10 @@ impl<'a> World<'a> {
                 hold!(decode(self.collection, self.now, &report).is_err(), "garbage was taken");
                 Ok(())
             }
-            Step::Kill => Ok(self.restart(true)),
-            Step::Restart => Ok(self.restart(false)),
+            Step::Kill | Step::Restart => {
+                self.restart(matches!(step, Step::Kill));
+                Ok(())
+            }
             Step::Wait { periods } => {
                 self.now += periods * PERIOD;
                 Ok(())

@@ -87,7 +87,7 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
     let (next, acknowledged) = (AtomicU32::new(0), Mutex::new(BTreeSet::new()));
     for kill in 0..kills {
         let mut process = Process::start(folder.path());
-        let before = acknowledged.lock().unwrap().len();
+        let (public, before) = (process.public, acknowledged.lock().unwrap().len());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -96,14 +96,10 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
                         let people = first..first + 5;
                         let body: Vec<_> = people.clone().flat_map(|i| report_bytes(&collection, 0, i, i)).collect();
                         // A report that was perhaps taken before the last kill comes again, too.
-                        let again = report_bytes(
-                            &collection,
-                            0,
-                            first.wrapping_sub(50).min(first),
-                            first.wrapping_sub(50).min(first),
-                        );
+                        let old = first.saturating_sub(50);
+                        let again = report_bytes(&collection, 0, old, old);
                         let body = [body, again].concat();
-                        match try_request(process.public, "POST", &path, "", &body) {
+                        match try_request(public, "POST", &path, "", &body) {
                             Ok(answer) if answer.status == 200 => {
                                 assert!(answer.receipt().2.is_empty(), "{answer:?}");
                                 acknowledged.lock().unwrap().extend(people);
@@ -115,6 +111,7 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
             }
             // Killed in the middle of it: after some more requests every time.
             while acknowledged.lock().unwrap().len() < before + 20 + 7 * kill as usize % 90 {
+                assert!(process.child.try_wait().unwrap().is_none(), "it ended by itself");
                 std::thread::yield_now();
             }
             process.child.kill().unwrap();
