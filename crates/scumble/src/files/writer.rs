@@ -159,8 +159,8 @@ impl ReleaseWriter {
         }
         let ReleasedBlock { rows, bytes, ids, labels } = block;
         let (sink, path, hasher) = (&mut self.sink, &self.path, &mut self.hasher);
-        let put = || sink.write(rows, bytes, ids, labels).map_err(|e| WriteError::io(path, &e));
-        let hash = || hasher.update(rows, bytes, ids, labels);
+        let mut put = || sink.write(rows, bytes, ids, labels).map_err(|e| WriteError::io(path, &e));
+        let mut hash = || hasher.update(rows, bytes, ids, labels);
         if bytes.len() < ALONE {
             put()?;
             hash();
