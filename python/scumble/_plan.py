@@ -21,26 +21,25 @@ class Plan:
     encoding: str
     """How rows are written."""
     forecast: dict[str, Any]
-    """Noise, flips, standard errors of the estimators, recall with and without privacy, bytes a row."""
+    """Noise, flips, correlation with the projected value, standard errors of the estimators, bytes per row."""
     measured: dict[str, Any] | None
     """What a trial on the sample found, if there was one."""
     alternatives: list[dict[str, Any]]
     """The best choice of every mechanism and size, best first: parameters, encoding, forecast, measured."""
 
     def _repr_html_(self) -> str:
-        recall = self.forecast["recall"]
-        facts = {
-            "mechanism": repr(self.mechanism),
-            "encoding": self.encoding,
-            "recall, both sides private": f"{recall['private']:.2f}",
-            "recall, exact query": f"{recall['exact_query']:.2f}",
-            "recall without privacy": f"{recall['without_privacy']:.2f}",
-        }
-        return facts_table("Plan", facts)
+        return facts_table("Plan", {"mechanism": repr(self.mechanism), "encoding": self.encoding, "recall": self.recall})
 
     def __repr__(self) -> str:
-        recall = self.forecast["recall"]
-        return f"Plan({self.mechanism!r}, {self.encoding}, recall {recall['private']:.2f} of {recall['without_privacy']:.2f})"
+        return f"Plan({self.mechanism!r}, {self.encoding}, recall {self.recall})"
+
+    @property
+    def recall(self) -> str:
+        """What a trial on the sample found. Without one it is not known: it depends on how the rows lie to each other."""
+        if self.measured is None:
+            return "not known without a sample"
+        found = self.measured["recall"]
+        return f"{found['private']:.2f} both sides private, {found['exact_query']:.2f} exact query, on the sample"
 
 
 def plan(
@@ -66,8 +65,8 @@ def plan(
 
     >>> import scumble
     >>> p = scumble.plan(dim=784, epsilon=5.0, range=(0.0, 1.0), beta=1.0, norm=9.0, seed=bytes(32))
-    >>> 0.0 < p.forecast["recall"]["private"] <= p.forecast["recall"]["without_privacy"] <= 1.0
-    True
+    >>> 0.0 < p.forecast["correlation"] <= 1.0, p.recall
+    (True, 'not known without a sample')
     >>> p.mechanism.dim, len(p.alternatives) > 3
     (784, True)
     """

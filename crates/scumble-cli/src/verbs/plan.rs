@@ -7,7 +7,7 @@ use crate::units::record_expectation;
 use clap::{Args, ValueHint};
 use scumble::files::{Batch, read_all};
 use scumble::mechanism::Parameters;
-use scumble::plan::{self, Choice, Forecast, PlanError, ROWS, Request, StandardErrors, TOP};
+use scumble::plan::{self, Choice, Forecast, PlanError, Request, StandardErrors};
 use scumble::privacy::{Promise, Unit};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -82,6 +82,10 @@ impl Plan {
     }
 }
 
+/// Said where no rows were looked at.
+const UNKNOWN: &str = "not known: how many neighbours a search finds depends on how the rows lie to each other, which public \
+                       numbers do not tell; --sample FILE measures it on rows that you may look at";
+
 /// Said wherever rows were looked at.
 const INTERNAL: &str = "this output was computed from the sample's rows: it is INTERNAL, as private as they are. \
                         Parameters chosen with it are outside the guarantee unless the sample is public";
@@ -118,12 +122,12 @@ fn facts(request: &Request, plan: &plan::Plan) -> Facts {
         facts.add("flips", format!("{border}% of the bits next to the border, {mean}% on average"));
     }
     facts.add("errors", errors(&forecast.standard_errors));
-    facts.add("recall", recall(forecast));
     if let Some(measured) = &best.measured {
         facts.add(
-            "measured",
+            "recall",
             format!(
-                "on your sample ({} rows, {} queries): recall@{} {:.2} both sides private, {:.2} exact query",
+                "measured on the sample ({} rows, {} queries): recall@{} {:.2} both sides private, {:.2} exact query; in a \
+                 larger table it is lower",
                 grouped(measured.rows as u64),
                 measured.queries,
                 measured.top,
@@ -131,6 +135,8 @@ fn facts(request: &Request, plan: &plan::Plan) -> Facts {
                 measured.recall.exact_query
             ),
         );
+    } else {
+        facts.add("recall", UNKNOWN);
     }
     match best.mechanism.promise() {
         Promise::Private(guarantee) => facts.add("promise", guarantee.sentence()),
@@ -162,17 +168,6 @@ fn errors(errors: &StandardErrors) -> String {
     }
 }
 
-fn recall(forecast: &Forecast) -> String {
-    let recall = forecast.recall;
-    format!(
-        "forecast for the true top {TOP} of {} rows: {:.2} both sides private, {:.2} exact query, {:.2} without privacy",
-        grouped(ROWS as u64),
-        recall.private,
-        recall.exact_query,
-        recall.without_privacy
-    )
-}
-
 /// Why this one, in a sentence.
 fn reason(request: &Request, plan: &plan::Plan) -> String {
     let best = &plan.best.forecast;
@@ -190,7 +185,7 @@ fn reason(request: &Request, plan: &plan::Plan) -> String {
     let against = rival
         .map(|rival| {
             let (id, k) = (rival.mechanism.id(), rival.mechanism.k());
-            format!("; next is {id} at k = {k} with {:.2} against {:.2}", plan::score(rival), plan::score(&plan.best))
+            format!("; next is {id} at k = {k}")
         })
         .unwrap_or_default();
     let unit = match (request.mechanism, request.parameters.unit) {
@@ -199,8 +194,7 @@ fn reason(request: &Request, plan: &plan::Plan) -> String {
         (None, Unit::Record) => " (only whole-record mechanisms are useful for records)",
         _ => "",
     };
-    let what =
-        if request.bytes.is_some() { "the best recall" } else { "the smallest row within 1% of the best recall" };
+    let what = if request.bytes.is_some() { "ranked first" } else { "the smallest row within 1% of the first" };
     format!("{what}{limit} {basis}{against}{unit}")
 }
 
@@ -210,20 +204,22 @@ fn alternatives(plan: &plan::Plan, paint: Paint) -> String {
     let rows: Vec<Vec<String>> = shown
         .iter()
         .map(|choice| {
-            let Forecast { mechanism, k, ref encoding, bytes_per_row, sketch_clip, recall, .. } = choice.forecast;
+            let Forecast { mechanism, k, ref encoding, bytes_per_row, sketch_clip, correlation, .. } = choice.forecast;
             let clip = sketch_clip.map_or("-".into(), number);
             let mut cells =
                 vec![mechanism.to_string(), k.to_string(), clip, encoding.clone(), bytes_per_row.to_string()];
-            cells.extend([recall.private, recall.exact_query].map(|recall| format!("{recall:.2}")));
+            cells.push(format!("{correlation:.2}"));
             if let Some(measured) = choice.measured {
-                cells.push(format!("{:.2}", measured.recall.private));
+                cells.extend(
+                    [measured.recall.private, measured.recall.exact_query].map(|recall| format!("{recall:.2}")),
+                );
             }
             cells
         })
         .collect();
-    let mut head = vec!["mechanism", "k", "clip", "encoding", "bytes", "recall", "exact query"];
+    let mut head = vec!["mechanism", "k", "clip", "encoding", "bytes", "correlation"];
     if plan.best.measured.is_some() {
-        head.push("measured");
+        head.extend(["recall", "exact query"]);
     }
     let mut lines = print::table(&head, &rows);
     lines[0] = paint.faint(&lines[0]);

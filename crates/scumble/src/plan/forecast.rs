@@ -44,8 +44,10 @@ pub struct Forecast {
     pub correlation: f64,
     /// Standard errors of the estimators for two typical rows; none where the release does not tell.
     pub standard_errors: StandardErrors,
-    /// Forecast of the share of the true top 50 of 20,000 rows that a search finds.
-    pub recall: Recall,
+    /// What candidates are ranked by: the recall that rows drawn from the assumed law would have. Real rows lie otherwise,
+    /// so this is never shown as a forecast of theirs; [`Measured`](super::Measured) is.
+    #[serde(skip)]
+    pub(crate) recall: Recall,
 }
 
 /// How often a bit is flipped.
@@ -74,7 +76,7 @@ pub struct StandardErrors {
 
 /// Forecast shares of the true neighbours that are found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Recall {
+pub(crate) struct Recall {
     /// Rows and queries released.
     pub private: f64,
     /// Rows released, the searcher's own query exact.

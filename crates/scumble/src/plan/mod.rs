@@ -11,7 +11,7 @@ mod sample;
 mod typical;
 
 pub use ask::{Ask, AskError};
-pub use forecast::{Flips, Forecast, ROWS, Recall, StandardErrors, TOP};
+pub use forecast::{Flips, Forecast, StandardErrors};
 pub use sample::{Measured, MeasuredRecall};
 
 use crate::release::{Encoder, Encoding};

@@ -1,6 +1,7 @@
 //! Recall on rows that the operator offers: released and searched as they would be.
 
-use super::{Choice, PlanError, ROWS, TOP, ranks_by_exact_query, score};
+use super::forecast::{ROWS, TOP};
+use super::{Choice, PlanError, ranks_by_exact_query, score};
 use crate::recall::Features;
 use crate::recall::{precision_recall, rankings, true_neighbours};
 use crate::release::{Encoding, Release, ReleaseError, Releaser};

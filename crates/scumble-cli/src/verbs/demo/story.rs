@@ -67,11 +67,10 @@ pub fn tell(out: &Path, aloud: bool) -> Result<Story, Failure> {
     let choice = choose(None, SHOWN, norm, density, seed)?;
     say(format!(
         "   Unit of privacy: ONE attribute of a row, whatever its value. Epsilon {SHOWN}.\n   scumble plan takes {} with \
-         k = {}: forecast recall {:.2}, without privacy {:.2}.\n",
+         k = {}: noise of {} a value. What a search finds depends on the rows; step 6 measures it.\n",
         choice.id(),
         choice.k(),
-        forecast(&choice, |recall| recall.private)?,
-        forecast(&choice, |recall| recall.without_privacy)?
+        choice.noise_moments().map_or_else(|| "no".into(), |noise| number(noise.variance.sqrt()))
     ))?;
 
     say(step(3, "Release"))?;
@@ -146,14 +145,6 @@ fn choose(id: Option<MechanismId>, epsilon: f64, norm: f64, density: f64, seed: 
     let id = id.or(Some(MechanismId::DpOporpStaircase));
     let plan = plan(&request(id, epsilon, norm, density, seed)?);
     Ok(plan.map_err(|error| Failure::error(error.to_string()))?.best.mechanism)
-}
-
-fn forecast(mechanism: &Mechanism, part: impl Fn(scumble::plan::Recall) -> f64) -> Result<f64, Failure> {
-    let parameters = mechanism.parameters().clone();
-    let (mechanism, k) = (Some(parameters.mechanism), Some(parameters.k));
-    let request = Request { parameters, mechanism, k, encoding: None, bytes: None };
-    let plan = plan(&request).map_err(|error| Failure::error(error.to_string()))?;
-    Ok(part(plan.best.forecast.recall))
 }
 
 fn release_file(input: &Path, out: &Path, mechanism: &Mechanism) -> Result<Certificate, Failure> {

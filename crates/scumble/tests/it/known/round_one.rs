@@ -25,6 +25,15 @@ fn the_numbers_of_round_one_are_those_of_today() {
         });
         for (field, value) in derived.as_object().unwrap() {
             let stated = if field == "kind" { &stated["projection"]["kind"] } else { &stated[field] };
+            let (mut value, mut stated) = (value.clone(), stated.clone());
+            // Values of symbols come from a platform-free library of functions since: equal but for the last digits.
+            let of = |encoding: &mut Value| encoding.as_object_mut().and_then(|fields| fields.remove("values"));
+            if let (Some(now), Some(then)) = (of(&mut value), of(&mut stated)) {
+                let numbers = |list: Value| serde_json::from_value::<Vec<f64>>(list).unwrap();
+                for (now, then) in numbers(now).into_iter().zip(numbers(then)) {
+                    assert!((now - then).abs() < 1e-12 * (1.0 + then.abs()), "{}: {now} {then}", mechanism.id());
+                }
+            }
             assert_eq!(value, stated, "{}: {field}", mechanism.id());
         }
     }
