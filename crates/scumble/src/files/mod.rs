@@ -39,7 +39,10 @@ pub use persons::{Pass, Persons, Ranking, retain_rows};
 pub use public::{add_public, read_partition, read_table, write_public};
 pub use reconcile::{Reconciled, Trace, reconcile};
 pub use release::{AccountOf, Aside, Job, JobError, Progress, RowsPerPerson, release};
-pub use released::{FilesHasher, OpenError, ReleaseFault, ReleasedFile, beside_release, open_release, open_release_with, read_certificate, read_release};
+pub use released::{
+    FilesHasher, OpenError, ReleaseFault, ReleasedFile, beside_release, open_release, open_release_with,
+    read_certificate, read_release,
+};
 pub(crate) use released::{ReleasedPiece, altered, read_pieces, released_files};
 pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};

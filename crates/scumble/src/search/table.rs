@@ -4,7 +4,8 @@ use super::{Best, Hit, Metric, Queries, Searcher, default_metric_of, hits};
 use crate::certificate::{Certificate, ColumnLayout, ContentHasher};
 use crate::columns::{Column, ElementType};
 use crate::files::{
-    OpenError, ReadError, ReleaseFault, ReleasedPiece, altered, beside_release, read_certificate, read_pieces, released_files,
+    OpenError, ReadError, ReleaseFault, ReleasedPiece, altered, beside_release, read_certificate, read_pieces,
+    released_files,
 };
 use crate::release::{Encoder, Release};
 use scumble_core::error::ParameterError;
