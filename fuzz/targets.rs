@@ -5,6 +5,7 @@
 use scumble::certificate::{Certificate, PublicKey, SigningKey};
 use scumble::files::{self, ReadError, ReadOptions};
 use scumble::ledger::{Ledger, Statement};
+use scumble::projection::{Partition, TableFile};
 use std::path::Path;
 
 /// A decoder under test. The folder is empty scratch space for files that need a name.
@@ -27,6 +28,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "certificate", run: certificate },
     Target { name: "statement", run: statement },
     Target { name: "ledger", run: ledger },
+    Target { name: "bins", run: public },
+    Target { name: "table", run: public },
 ];
 
 fn write(bytes: &[u8], folder: &Path, name: &str) {
@@ -89,6 +92,16 @@ fn statement(bytes: &[u8], _: &Path) -> String {
         Ok(statement) => format!("sound {}", statement.to_markdown().len().min(1)),
         Err(error) => letters(&error.to_string()),
     }
+}
+
+/// Bins, components or a book: what parses has one form, and is read back as it was.
+fn public(bytes: &[u8], _: &Path) -> String {
+    let bins = Partition::from_file(bytes).map(|partition| partition.name().len());
+    let table = TableFile::from_file(bytes).map(|file| file.name().len());
+    let words = |result: Result<usize, scumble::error::ParameterError>| {
+        result.map_or_else(|error| letters(&error.to_string()), |_| "sound".into())
+    };
+    words(bins) + &words(table)
 }
 
 /// A ledger that someone else wrote.

@@ -40,6 +40,7 @@ from ._release import Release, check_certificate, inspect, load, verify
 from ._scumble import __version__
 from ._search import Hits, search
 from ._statistics import Family, Statistics, decode, statistics
+from ._structure import PublicFile, learn_bins, learn_components, make_book
 
 __all__ = [
     "Account",
@@ -56,6 +57,7 @@ __all__ = [
     "OverBudget",
     "ParameterError",
     "Plan",
+    "PublicFile",
     "Release",
     "ScumbleError",
     "Statistics",
@@ -69,7 +71,10 @@ __all__ = [
     "inner_product_with_query",
     "inspect",
     "keygen",
+    "learn_bins",
+    "learn_components",
     "load",
+    "make_book",
     "mechanisms",
     "plan",
     "release_file",

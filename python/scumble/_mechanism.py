@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import numbers
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from ._account import Account, charge
 from ._errors import NotPrivate, ParameterError
 from ._keys import Key, secret, sticky_seed
 from ._release import Release, facts_table
+from ._structure import PublicFile, field
 
 
 def mechanisms() -> list[dict[str, str]]:
@@ -46,6 +48,11 @@ class Mechanism:
     unit : what a neighbour is: ``attribute`` (one attribute moves by at most beta), ``l1``, ``l2`` or ``record``.
     seed : the public seed of the projection, 32 bytes or 64 hexadecimal digits; a fresh one by default. Sketches can be
         compared only if their seeds are equal. The noise has nothing to do with it.
+    bins : public bins in place of OPORP's random ones: ``"grid:28x28"`` for images, or a file of
+        :func:`scumble.learn_bins`.
+    components, book : files of :func:`scumble.learn_components` (whole-record mechanisms) and :func:`scumble.make_book`
+        (``privbook``).
+    purpose : ``search`` or ``training`` (``privcube``).
     repeats, projection, sketch_clip, norm_bound, clip_norm, signrp_mode, symbols, lattice_steps, thresholds, norm,
     density, grid_exponent, i_understand_this_is_not_dp : as on the command line.
 
@@ -83,6 +90,10 @@ class Mechanism:
         seed: bytes | str | None = None,
         repeats: int = 1,
         projection: str | None = None,
+        bins: PublicFile | str | os.PathLike[str] | None = None,
+        components: PublicFile | str | os.PathLike[str] | None = None,
+        book: PublicFile | str | os.PathLike[str] | None = None,
+        purpose: str | None = None,
         sketch_clip: float | None = None,
         norm_bound: float | None = None,
         clip_norm: float | None = None,
@@ -282,7 +293,7 @@ class Mechanism:
         )
 
     def __reduce__(self) -> Any:
-        return Mechanism.from_parameters, (self._inner.parameters(),)
+        return Mechanism.from_parameters, (self._inner.whole_parameters(),)
 
 
 @functools.lru_cache(maxsize=16)
@@ -300,6 +311,8 @@ def fields(**arguments: Any) -> dict[str, Any]:
         "seed": _seed(arguments.get("seed")),
         "thresholds": None if thresholds is None else [_real("thresholds", t) for t in thresholds],
     }
+    for name in ("bins", "components", "book"):
+        checked[name] = field(name, arguments.get(name))
     for name in ("dim", "k", "repeats", "symbols", "lattice_steps", "grid_exponent"):
         checked[name] = _whole(name, arguments.get(name), least=None if name == "grid_exponent" else 0)
     for name in ("epsilon", "delta", "beta", "sketch_clip", "norm_bound", "clip_norm", "norm", "density"):

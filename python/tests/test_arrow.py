@@ -85,6 +85,20 @@ def test_faults(rng):
         sketches([batch(x, [1, 2, 3])])
 
 
+@pytest.mark.parametrize("list_type", [pa.list_(pa.float32()), pa.large_list(pa.float32())], ids=str)
+@pytest.mark.parametrize("change, said", [
+    (lambda rows: rows[1].pop(), "row 1, column vector: row has 63 attributes, expected 64"),
+    (lambda rows: rows.__setitem__(1, None), "row 1, column vector: null"),
+    (lambda rows: rows[1].__setitem__(3, None), r"row 1, column vector\[3\]: null"),
+])
+def test_lists_that_are_not_whole(rng, list_type, change, said):
+    rows = rng.random((3, 64)).tolist()
+    change(rows)
+    bad = pa.record_batch({"id": pa.array([1, 2, 3]), "vector": pa.array(rows, list_type)})
+    with pytest.raises(scumble.DataError, match=said):
+        sketches([bad])
+
+
 def test_certify_a_folder(rng, tmp_path):
     import pyarrow.parquet as pq
 

@@ -32,6 +32,9 @@ struct Cli {
 enum Verb {
     Demo(verbs::demo::Demo),
     Plan(verbs::plan::Plan),
+    Bins(verbs::learn::Bins),
+    Components(verbs::learn::Components),
+    Book(verbs::learn::Book),
     Release(verbs::release::Release),
     Inspect(verbs::inspect::Inspect),
     Verify(verbs::verify::Verify),
@@ -77,6 +80,9 @@ impl Verb {
         match self {
             Self::Demo(demo) => demo.run(global),
             Self::Plan(plan) => plan.run(global),
+            Self::Bins(bins) => bins.run(global),
+            Self::Components(components) => components.run(global),
+            Self::Book(book) => book.run(global),
             Self::Release(release) => release.run(global),
             Self::Inspect(inspect) => inspect.run(global),
             Self::Verify(verify) => verify.run(global),

@@ -3,9 +3,9 @@
 use crate::exit::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use scumble::files::{AccountOf, Format, ReadOptions, read_partition};
+use scumble::files::{AccountOf, Format, ReadOptions, add_public, read_partition, read_table};
 use scumble::ledger::Budget;
-use scumble::mechanism::{MechanismId, SignrpMode};
+use scumble::mechanism::{Beside, MechanismId, Purpose, SignrpMode};
 use scumble::plan::Ask;
 use scumble::privacy::Unit;
 use scumble::projection::{ProjectionKind, Seed};
@@ -154,6 +154,15 @@ pub struct MechanismOptions {
     /// Public bins for OPORP mechanisms: grid:28x28 (images; k blocks), or a file of `scumble bins`
     #[arg(long, value_name = "BINS", value_hint = ValueHint::AnyPath, help_heading = "Sketch")]
     bins: Option<PathBuf>,
+    /// Public components before a whole-record mechanism: a file of `scumble components`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Sketch")]
+    components: Option<PathBuf>,
+    /// Public words for privbook: a file of `scumble book`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Sketch")]
+    book: Option<PathBuf>,
+    /// What the release is for: search or training (privcube) [default: between the two]
+    #[arg(long = "for", value_name = "PURPOSE", help_heading = "Sketch")]
+    purpose: Option<Purpose>,
     /// f32, i16, b8, b4 or b1 [default: f32 for values, b1 for bits]
     #[arg(long, value_name = "E", help_heading = "Sketch")]
     pub encoding: Option<Encoding>,
@@ -198,6 +207,8 @@ impl MechanismOptions {
     /// What is asked for, as the library takes it.
     pub fn ask(&self) -> Result<Ask, Failure> {
         let bins = self.bins.as_deref().map(read_partition).transpose()?;
+        let components = self.components.as_deref().map(read_table).transpose()?;
+        let book = self.book.as_deref().map(read_table).transpose()?;
         Ok(Ask {
             mechanism: self.mechanism.fixed(),
             k: self.k.fixed(),
@@ -210,6 +221,9 @@ impl MechanismOptions {
             repeats: Some(self.repeats),
             projection: self.projection,
             bins,
+            components,
+            book,
+            purpose: self.purpose,
             sketch_clip: self.sketch_clip,
             norm_bound: self.norm_bound,
             clip_norm: self.clip_norm,
@@ -265,6 +279,31 @@ impl TrustOptions {
         let budget = self.budget()?;
         let named = self.ledger.as_deref().zip(self.dataset.as_deref());
         Ok(named.map(|(ledger, dataset)| AccountOf { ledger, dataset, budget }))
+    }
+}
+
+/// Public files that a certificate names by their hash, where they do not lie beside the release.
+#[derive(Args, Debug)]
+pub struct BesideOptions {
+    /// The public bins of the release, where they are too large for its certificate and not beside it as RELEASE.bins
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Public files")]
+    bins: Option<PathBuf>,
+    /// The public components of the release, where they are not beside it as RELEASE.components
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Public files")]
+    components: Option<PathBuf>,
+    /// The public book of the release, where it is not beside it as RELEASE.book
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Public files")]
+    book: Option<PathBuf>,
+}
+
+impl BesideOptions {
+    /// Reads them.
+    pub fn read(&self) -> Result<Beside, Failure> {
+        let mut beside = Beside::default();
+        for file in [&self.bins, &self.components, &self.book].into_iter().flatten() {
+            add_public(file, &mut beside)?;
+        }
+        Ok(beside)
     }
 }
 

@@ -17,6 +17,7 @@ mod record_batch;
 mod release;
 mod releaser;
 mod statistics;
+mod structure;
 
 use pyo3::prelude::*;
 
@@ -51,6 +52,8 @@ mod _scumble {
     use super::releaser::Releaser;
     #[pymodule_export]
     use super::statistics::{decode, statistics};
+    #[pymodule_export]
+    use super::structure::{learn_bins, learn_bins_from_release, learn_components, make_book, public_name};
     use super::*;
 
     #[pymodule_init]

@@ -41,6 +41,21 @@ impl Mechanism {
         serde_json::to_string(self.inner.parameters()).expect("parameters have only JSON values")
     }
 
+    /// The same with the content of public files, for another process.
+    fn whole_parameters(&self) -> String {
+        let parameters = self.inner.parameters();
+        let mut json = serde_json::to_value(parameters).expect("parameters have only JSON values");
+        for (name, content) in parameters.beside() {
+            let (field, text) = match String::from_utf8(content) {
+                Ok(text) if name == "bins" => ("text", text),
+                Ok(text) => ("content", hex(text.as_bytes())),
+                Err(error) => ("content", hex(error.as_bytes())),
+            };
+            json[name][field] = text.into();
+        }
+        json.to_string()
+    }
+
     /// Sentences to read before releasing.
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings()
@@ -52,6 +67,7 @@ impl Mechanism {
             mechanism::OutputKind::Values => "values",
             mechanism::OutputKind::Bits => "bits",
             mechanism::OutputKind::Symbols => "symbols",
+            mechanism::OutputKind::Words => "words",
         }
     }
 
@@ -122,6 +138,10 @@ impl Mechanism {
         let rows = values.len() / self.inner.k();
         PyArray1::from_vec(py, values).reshape([rows, self.inner.k()])
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Id, paper, summary, output and notion of every mechanism.

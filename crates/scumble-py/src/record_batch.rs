@@ -175,7 +175,7 @@ pub fn sketch_array(encoding: Encoding, k: usize, bytes: &[u8]) -> ArrayRef {
             (DataType::Int16, Arc::new(Int16Array::from_iter_values(integers)))
         }
         Encoding::B8 => (DataType::Int8, Arc::new(Int8Array::from_iter_values(bytes.iter().map(|x| *x as i8)))),
-        Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } => {
+        Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } | Encoding::Word { .. } => {
             let width = encoding.bytes_per_row(k);
             let mut sketches = FixedSizeBinaryBuilder::with_capacity(bytes.len() / width, width as i32);
             for sketch in bytes.chunks_exact(width) {

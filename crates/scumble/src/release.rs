@@ -4,7 +4,7 @@
 use crate::certificate::{Certificate, ColumnLayout, ContentHasher, PersonStatement, SigningKey};
 use crate::columns::Column;
 use scumble_core::error::ParameterError;
-use scumble_core::mechanism::Mechanism;
+use scumble_core::mechanism::{Beside, Mechanism};
 pub use scumble_core::release::*;
 use scumble_core::vectors::Rows;
 
@@ -61,8 +61,20 @@ impl Release {
         ids: Option<Column>,
         labels: Option<Column>,
     ) -> Result<Self, ParameterError> {
-        let (certificate, mechanism) = Certificate::parse(certificate)?;
-        let encoder = Encoder::from_statement(&certificate.encoding, certificate.projection.k)?;
+        Self::from_parts_with(certificate, &Beside::default(), bytes, ids, labels)
+    }
+
+    /// The same with public files that lay beside it.
+    pub fn from_parts_with(
+        certificate: &str,
+        beside: &Beside,
+        bytes: Vec<u8>,
+        ids: Option<Column>,
+        labels: Option<Column>,
+    ) -> Result<Self, ParameterError> {
+        let (certificate, mechanism) = Certificate::parse_with(certificate, beside)?;
+        // The certificate's own statement, as its check has shown.
+        let encoder = Encoder::new(&mechanism, Some(certificate.encoding.name.parse()?))?;
         if bytes.len() as u64 != certificate.rows * encoder.bytes_per_row() as u64 {
             return Err(ParameterError::invalid("the release does not have the rows that its certificate states"));
         }

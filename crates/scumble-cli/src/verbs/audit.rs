@@ -6,8 +6,8 @@ use crate::print::{self, Paint, grouped, note, number};
 use clap::{Args, ValueHint};
 use rayon::prelude::*;
 use scumble::certificate::Certificate;
-use scumble::files::read_release;
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::files::{beside_release, read_release};
+use scumble::mechanism::{Beside, Mechanism, MechanismId, NotionKind, Parameters};
 use scumble::privacy::Unit;
 use scumble::projection::Seed;
 use scumble::release::Releaser;
@@ -122,7 +122,8 @@ impl Audit {
     /// The mechanism that a certificate describes, with its encoding.
     fn of_release(&self) -> Result<Releaser, Failure> {
         let path = self.release.as_deref().expect("asked for");
-        let (certificate, mechanism) = Certificate::parse(&read_release(path)?.certificate)?;
+        let (certificate, mechanism) =
+            Certificate::parse_with(&read_release(path)?.certificate, &beside_release(path, &Beside::default())?)?;
         Ok(Releaser::new(mechanism, Some(certificate.encoding.name.parse()?))?)
     }
 

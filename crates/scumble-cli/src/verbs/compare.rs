@@ -1,13 +1,13 @@
 //! `scumble compare`: similarities of released rows, with what is known about their error.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Global, InputOptions};
+use crate::options::{BesideOptions, Global, InputOptions};
 use crate::print::{self, number};
 use clap::{Args, ValueHint};
 use scumble::estimate::{
     Estimate, EstimateError, RowRef, angle, cosine, inner_product, inner_product_with_query, squared_distance,
 };
-use scumble::files::{open_release, read_all};
+use scumble::files::{open_release_with, read_all};
 use scumble::privacy::Unit;
 use scumble::release::Release;
 use scumble::search::ExactQueries;
@@ -42,6 +42,8 @@ pub struct Compare {
     other: Option<PathBuf>,
     #[command(flatten)]
     reading: InputOptions,
+    #[command(flatten)]
+    beside: BesideOptions,
 }
 
 /// Row numbers: `3`, `0,5,7`, `0..10`.
@@ -87,8 +89,9 @@ impl Compare {
             return self.with_exact(queries, global);
         }
         let pairs = self.pairs()?;
-        let release = open_release(&self.file)?;
-        let other = self.other.as_ref().map(|other| open_release(other)).transpose()?;
+        let release = open_release_with(&self.file, &self.beside.read()?)?;
+        let beside = self.beside.read()?;
+        let other = self.other.as_ref().map(|other| open_release_with(other, &beside)).transpose()?;
         let other = other.as_ref().unwrap_or(&release);
         let mut told = Told::default();
         for (i, j) in pairs {
@@ -102,7 +105,7 @@ impl Compare {
 
     /// Compares rows with vectors that the reader holds.
     fn with_exact(&self, path: &Path, global: &Global) -> Result<Exit, Failure> {
-        let release = open_release(&self.file)?;
+        let release = open_release_with(&self.file, &self.beside.read()?)?;
         let options = self.reading.read_options(Some(release.certificate().projection.p));
         let batch = read_all(path, &options)?;
         let queries = ExactQueries::project(release.mechanism(), batch.rows())

@@ -1,12 +1,12 @@
 //! `scumble inspect`: the certificate in plain words, unit of privacy first.
 
 use crate::exit::{Exit, Failure};
-use crate::options::Global;
+use crate::options::{BesideOptions, Global};
 use crate::print::{self, Facts, Paint, grouped};
 use crate::units::not_comparable;
 use clap::{Args, ValueHint};
 use scumble::certificate::Certificate;
-use scumble::files::read_certificate;
+use scumble::files::{beside_release, read_certificate};
 use scumble::privacy::{Bound, Unit};
 use std::path::PathBuf;
 
@@ -26,13 +26,16 @@ pub struct Inspect {
     /// Write the privacy statement instead: Markdown that a legal reader can quote
     #[arg(long, conflicts_with = "json")]
     statement: bool,
+    #[command(flatten)]
+    beside: BesideOptions,
 }
 
 impl Inspect {
     /// Prints the certificate.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let text = read_certificate(&self.file)?;
-        let parsed = Certificate::parse(&text);
+        let beside = beside_release(&self.file, &self.beside.read()?)?;
+        let parsed = Certificate::parse_with(&text, &beside);
         let (certificate, _) = parsed.map_err(|error| Failure::refused(format!("{}: {error}", self.file.display())))?;
         if global.json {
             print::emit(&text)?;

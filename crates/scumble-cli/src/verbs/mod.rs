@@ -14,6 +14,7 @@ pub mod demo;
 pub mod evaluate;
 pub mod inspect;
 pub mod keygen;
+pub mod learn;
 pub mod ledger;
 pub mod plan;
 pub mod release;

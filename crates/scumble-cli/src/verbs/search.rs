@@ -1,11 +1,11 @@
 //! `scumble search`: the nearest released rows for every query.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Global, InputOptions};
+use crate::options::{BesideOptions, Global, InputOptions};
 use crate::print::{self, number};
 use clap::{Args, ValueEnum, ValueHint};
 use scumble::decode::{self, Method};
-use scumble::files::{open_release, read_all};
+use scumble::files::{open_release_with, read_all};
 use scumble::search::{ExactQueries, Found, Hit, Metric, Queries, Table, write_hits};
 use serde_json::json;
 use std::path::PathBuf;
@@ -43,6 +43,8 @@ pub struct Search {
     decode: Option<Decoding>,
     #[command(flatten)]
     reading: InputOptions,
+    #[command(flatten)]
+    beside: BesideOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -95,7 +97,8 @@ impl Search {
 
     /// Searches and prints or writes what was found.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let table = Table::open(&self.releases)?;
+        let beside = self.beside.read()?;
+        let table = Table::open_with(&self.releases, &beside)?;
         let found = if self.exact_queries {
             let options = self.reading.read_options(Some(table.mechanism().parameters().dim));
             let batch = read_all(&self.queries, &options)?;
@@ -103,7 +106,7 @@ impl Search {
                 .map_err(|error| Failure::error(format!("{}: {error}", self.queries.display())))?;
             self.search(&table, Queries::Exact(&queries))?
         } else {
-            self.search(&table, Queries::Released(&open_release(&self.queries)?))?
+            self.search(&table, Queries::Released(&open_release_with(&self.queries, &beside)?))?
         };
         match &self.out {
             Some(out) => {

@@ -2,11 +2,12 @@
 
 use crate::exit::{Exit, Failure};
 use crate::keys;
-use crate::options::Global;
+use crate::options::{BesideOptions, Global};
 use crate::print::{self, Paint, grouped, number};
 use clap::{Args, ValueHint};
 use scumble::certificate::{Certificate, Layout, PublicKey, Signature};
-use scumble::files::{Format, ReadErrorKind, ReleasedFile, Seal, check_seal, read_release};
+use scumble::files::{Format, ReadErrorKind, ReleasedFile, Seal, beside_release, check_seal, read_release};
+use scumble::mechanism::Beside;
 use serde::Serialize;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ pub struct Verify {
     /// The signer's public key (scumble keygen): the release must be signed with it
     #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath)]
     key: Option<PathBuf>,
+    #[command(flatten)]
+    beside: BesideOptions,
 }
 
 /// One check and how it came out.
@@ -57,7 +60,7 @@ impl Verify {
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let key = self.key.as_deref().map(keys::public_key).transpose()?;
         let (head, checks) = match read_release(&self.file) {
-            Ok(file) => checks(&self.file, &file, key)?,
+            Ok(file) => checks(&self.file, &file, key, &beside_release(&self.file, &self.beside.read()?)?)?,
             // A file that cannot be opened was not checked; one that opens and does not read has failed.
             Err(error) if error.kind == ReadErrorKind::UnknownFormat || File::open(&self.file).is_err() => {
                 return Err(error.into());
@@ -103,8 +106,13 @@ fn text(head: &[String], checks: &[Check]) -> String {
 }
 
 /// What the release claims, and every check in the order in which each rests on those before it.
-fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<(Vec<String>, Vec<Check>), Failure> {
-    let (certificate, mechanism) = match Certificate::parse(&file.certificate) {
+fn checks(
+    path: &Path,
+    file: &ReleasedFile,
+    key: Option<PublicKey>,
+    beside: &Beside,
+) -> Result<(Vec<String>, Vec<Check>), Failure> {
+    let (certificate, mechanism) = match Certificate::parse_with(&file.certificate, beside) {
         Ok(parsed) => parsed,
         Err(error) => {
             let check = Check { name: "certificate", outcome: Outcome::Failed, detail: error.to_string() };

@@ -16,6 +16,8 @@ pub enum OutputKind {
     Bits,
     /// One of a few symbols a coordinate.
     Symbols,
+    /// One word of a public book for the whole row.
+    Words,
 }
 
 /// Which guarantee a mechanism can give.
@@ -126,6 +128,8 @@ mechanisms! {
         "A weighted vertex of the cube: any record for any other";
     Signcap "signcap" record::signcap Record Bits Pure "ours, unit record"
         "Signs with a weighted number of agreements: any record for any other, fast";
+    Privbook "privbook" record::privbook Book Words Pure "ours, unit record"
+        "A word of a public book, likelier if it is near: any record for any other";
     IdpSignrpG "idp-signrp-g" paper::idp_signrp Rademacher Bits Individual "[LL23] Algorithms 9 and 10"
         "NOT DP: Gaussian noise on the signs near zero only";
     IdpSignrpRr "idp-signrp-rr" paper::idp_signrp Rademacher Bits Individual "[LL23] Algorithms 10 and 11"
@@ -149,13 +153,15 @@ enum Family {
     Oporp,
     /// OPORP as a rotation; the unit is the whole record.
     Record,
+    /// None: the record ranks public words; the unit is the whole record.
+    Book,
 }
 
 impl MechanismId {
     /// The projection that the id implies when none is asked for.
     pub fn default_projection(self, repeats: usize) -> ProjectionKind {
         match self.family() {
-            Family::Raw => ProjectionKind::Identity,
+            Family::Raw | Family::Book => ProjectionKind::Identity,
             Family::Gaussian => ProjectionKind::Gaussian,
             Family::Rademacher => ProjectionKind::Rademacher,
             Family::Oporp | Family::Record => ProjectionKind::Oporp { repeats },
@@ -164,12 +170,12 @@ impl MechanismId {
 
     /// True when the projection is the identity.
     pub fn is_raw(self) -> bool {
-        self.family() == Family::Raw
+        matches!(self.family(), Family::Raw | Family::Book)
     }
 
     /// True for the mechanisms whose unit is the whole record and nothing else.
     pub fn is_record(self) -> bool {
-        self.family() == Family::Record
+        matches!(self.family(), Family::Record | Family::Book)
     }
 }
 
@@ -196,7 +202,7 @@ mod tests {
 
     #[test]
     fn ids_round_trip_and_are_those_of_the_specification() {
-        assert_eq!(MechanismId::ALL.len(), 26);
+        assert_eq!(MechanismId::ALL.len(), 27);
         for id in MechanismId::ALL {
             assert_eq!(id.as_str().parse::<MechanismId>().unwrap(), *id);
             assert_eq!(serde_json::to_string(id).unwrap(), format!("\"{id}\""));

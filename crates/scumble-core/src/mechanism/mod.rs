@@ -7,6 +7,7 @@
 //! \[LL23\]: Li and Li, "Differential Privacy with Random Projections and Sign Random Projections".
 //! \[GV15\]: Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy".
 
+mod beside;
 mod id;
 mod moments;
 mod ours;
@@ -17,8 +18,9 @@ mod prior;
 mod recipe;
 pub mod record;
 
+pub use beside::Beside;
 pub use id::{MechanismId, NotionKind, OutputKind};
-pub use parameters::{Parameters, SignrpMode};
+pub use parameters::{Parameters, Purpose, SignrpMode};
 pub(crate) use perturbation::{BlockPerturbation, Released};
 pub use perturbation::{Classes, IndividualNoise, Perturbation, Side, level, step};
 pub use prior::{Posterior, Prior};
@@ -69,11 +71,27 @@ pub struct Moments {
     pub fourth: f64,
 }
 
+/// The projection around the medians that a public sample has taught its bins, in grid steps.
+fn centred(projection: &Projection, grid: &Grid) -> Result<Projection, ParameterError> {
+    let Some(medians) = projection.bins().and_then(|bins| bins.medians()) else { return Ok(projection.clone()) };
+    let steps = |median: f64| (median / grid.step() + 0.5).floor();
+    // No bin's sum lies beyond; a centre that does is a fault of the file.
+    let most = projection.bound(grid.largest()) as f64;
+    if medians.iter().any(|&median| steps(median).abs() > most) {
+        return Err(ParameterError::invalid(
+            "the law of a bin lies beyond what its attributes can add up to: the file of bins was learned in other units \
+             than --range",
+        ));
+    }
+    Ok(projection.centred(medians.into_iter().map(|median| steps(median) as i64).collect()))
+}
+
 impl Mechanism {
     /// Fixes and checks every number. Reads no private data, so its errors may be shown to anyone.
     pub fn new(parameters: Parameters) -> Result<Self, ParameterError> {
         let setup = Setup::new(&parameters)?;
         let Recipe { grid, projection, perturbation, promise } = parameters.mechanism.recipe(&setup)?;
+        let projection = centred(&projection, &grid)?;
         check_overflow(&projection, &grid)?;
         let norm_steps = match parameters.mechanism {
             MechanismId::DpSignrpRr if parameters.delta.is_some() => {
@@ -158,7 +176,8 @@ impl Mechanism {
 
     /// Typical deviation of one released value around zero, from public numbers only.
     pub fn typical_spread(&self) -> f64 {
-        let signal = self.parameters.norm_guess().powi(2) * self.parameters.coherence() / self.k() as f64;
+        let guess = || self.parameters.norm_guess().powi(2) * self.parameters.coherence() / self.k() as f64;
+        let signal = self.projection.bins().and_then(|bins| bins.energy()).unwrap_or_else(guess);
         (signal + self.noise_moments().map_or(0.0, |noise| noise.variance)).sqrt()
     }
 
@@ -169,6 +188,11 @@ impl Mechanism {
             _ => f64::INFINITY,
         };
         clip.min(self.projection.bound(self.grid.largest()) as f64 * self.projection.sketch_unit() * self.grid.step())
+    }
+
+    /// What was taken off each coordinate before the perturbation, in data units; empty if nothing was.
+    pub fn centres(&self) -> Vec<f64> {
+        self.projection.centres().iter().map(|&c| c as f64 * self.grid.step()).collect()
     }
 
     /// What each symbol or bit says about its bin under the public prior; `None` where that is no function of one bin.
@@ -222,8 +246,7 @@ impl Mechanism {
             return Err(DataErrorKind::Dimension { found: u.dim() as u64, expected: self.parameters.dim as u64 });
         }
         self.projection.apply(u, &mut x);
-        let unit = self.projection.sketch_unit() * self.grid.step();
-        out.iter_mut().zip(&x).for_each(|(value, &x)| *value = x as f64 * unit);
+        self.to_exact(&x, out);
         Ok(())
     }
 
@@ -263,11 +286,13 @@ impl Mechanism {
             }
             Perturbation::Cap(cap) => {
                 let norm = x.iter().map(|&x| (x as f64).powi(2)).sum::<f64>().sqrt();
-                let scale = if norm > 0.0 { cap.gain().overall() / norm } else { 0.0 };
+                let gain = cap.gain().map_or(norm * self.grid.step(), |gain| gain.overall());
+                let scale = if norm > 0.0 { gain / norm } else { 0.0 };
                 each.for_each(|(_, (value, &x))| *value = x as f64 * scale);
             }
             Perturbation::Individual { .. } => each.for_each(|(_, (value, &x))| *value = (x as f64).signum()),
         }
+        self.add_centres(out);
         Ok(())
     }
 
@@ -286,6 +311,20 @@ impl Mechanism {
             Ok(())
         })?;
         Ok(all)
+    }
+
+    /// Projected integers of one row in real units, as released values are: bits stay around their centres.
+    pub fn to_exact(&self, x: &[i64], out: &mut [f64]) {
+        let unit = self.projection.sketch_unit() * self.grid.step();
+        out.iter_mut().zip(x).for_each(|(value, &x)| *value = x as f64 * unit);
+        self.add_centres(out);
+    }
+
+    /// Puts what was taken off each coordinate back on its value; bits stay around their centres.
+    fn add_centres(&self, out: &mut [f64]) {
+        if self.id().output() != OutputKind::Bits {
+            out.iter_mut().zip(self.centres()).for_each(|(value, centre)| *value += centre);
+        }
     }
 
     /// Sentences that the operator should read before releasing.
@@ -351,6 +390,14 @@ impl Mechanism {
                 partition.provenance()
             ));
         }
+        for (name, file) in [("components", &self.parameters.components), ("book", &self.parameters.book)] {
+            if let Some(table) = file.as_ref().and_then(|file| file.content()) {
+                assumptions.push(format!(
+                    "the {name} were fixed without looking at the rows that are released: from {}",
+                    table.origin()
+                ));
+            }
+        }
         if self.norm_steps.is_some() {
             assumptions.push("every row, and every neighbour of it, has at least the promised norm".into());
             assumptions.push("the rows do not depend on the projection matrix; it is used for one release only".into());
@@ -378,6 +425,9 @@ impl Mechanism {
                 "a change of many attributes that share a bin: it adds up in that bin, where random signs would blur it"
                     .into(),
             );
+        }
+        if self.parameters.book.is_some() {
+            list.push("the looks of it: a released word is a public row, and may look like somebody's record".into());
         }
         list.push("a searcher's exact query".into());
         list

@@ -6,7 +6,7 @@ use crate::error::ParameterError;
 use crate::exact::WorstRatio;
 use crate::facts::Fact;
 use crate::privacy::{Epsilon, Guarantee, Unit};
-use crate::projection::{Partition, Projection, ProjectionKind, Seed};
+use crate::projection::{Partition, Projection, ProjectionKind, Seed, TableFile};
 use crate::vectors::{Grid, Range};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -29,6 +29,28 @@ impl SignrpMode {
         match self {
             Self::Tight => "Tight",
             Self::Paper => "Paper",
+        }
+    }
+}
+
+/// What a release is for, where a public number can be chosen by it (`privcube`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// The nearest rows of a query: a small cap.
+    Search,
+    /// Models and means: the cap of the largest correlation.
+    Training,
+}
+
+impl std::str::FromStr for Purpose {
+    type Err = ParameterError;
+
+    fn from_str(text: &str) -> Result<Self, ParameterError> {
+        match text {
+            "search" => Ok(Self::Search),
+            "training" => Ok(Self::Training),
+            _ => Err(ParameterError::invalid("a release is for search or for training")),
         }
     }
 }
@@ -62,6 +84,15 @@ pub struct Parameters {
     /// A public partition of the attributes in place of OPORP's random one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<Partition>,
+    /// Public components that carry a record to k integers (whole-record mechanisms).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub components: Option<TableFile>,
+    /// The public book (`privbook`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub book: Option<TableFile>,
+    /// What the release is for (`privcube`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Purpose>,
     /// The public seed of the projection.
     pub seed: Seed,
     /// Clip the projected values to `[-c, c]` before the noise.
@@ -135,6 +166,9 @@ impl Parameters {
             unit: if mechanism.is_record() { Unit::Record } else { Unit::Attribute },
             projection: None,
             bins: None,
+            components: None,
+            book: None,
+            purpose: None,
             seed,
             sketch_clip: None,
             norm_bound: None,
@@ -164,6 +198,9 @@ impl Parameters {
             unit,
             projection,
             bins,
+            components,
+            book,
+            purpose,
             seed,
             sketch_clip,
             norm_bound,
@@ -203,6 +240,9 @@ impl Parameters {
         ];
         // What is not there is not named, so that a mechanism without it keeps its digest.
         fields.extend(bins.as_ref().map(|bins| ("bins", bins.name().into())));
+        fields.extend(components.as_ref().map(|file| ("components", file.name().into())));
+        fields.extend(book.as_ref().map(|file| ("book", file.name().into())));
+        fields.extend(purpose.map(|purpose| ("purpose", format!("{purpose:?}").into())));
         Fact::Fields(fields)
     }
 
@@ -376,6 +416,12 @@ impl<'a> Setup<'a> {
                     allowed.join(", ")
                 )));
             }
+        }
+        let misplaced =
+            [("components", self.parameters.components.is_some()), ("book", self.parameters.book.is_some())];
+        let is_at_home = |name: &str| name == "book" && mechanism == MechanismId::Privbook;
+        if let Some((name, _)) = misplaced.into_iter().find(|(name, given)| *given && !is_at_home(name)) {
+            return Err(ParameterError::invalid(format!("{mechanism} does not take --{name}")));
         }
         if let Some(partition) = &self.parameters.bins {
             if !allowed.contains(&"oporp") || !matches!(kind, ProjectionKind::Oporp { repeats: 1 }) || repeats != 1 {

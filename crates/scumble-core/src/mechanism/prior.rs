@@ -1,9 +1,10 @@
 //! A public guess of how the bins of OPORP are distributed. It decides utility only, never privacy.
 //!
 //! A share `z = (1 - density)^(p/bins)` of the bins is empty; the others have mean 0 and deviation
-//! `s = norm / sqrt(bins (1 - z))`, larger for bins of a public partition, Gaussian if more than one attribute in twenty is set, else Laplace.
+//! `s = norm / sqrt(bins (1 - z))`, for bins of a public partition that of their sample, Gaussian if more than one attribute in twenty is set, else Laplace.
 
 use super::Parameters;
+use crate::projection::Partition;
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
 /// See the module's documentation. Values are in data units.
@@ -23,7 +24,9 @@ impl Prior {
         let density = parameters.density.unwrap_or(1.0).clamp(1e-12, 1.0);
         let bins = (parameters.k / parameters.repeats) as f64;
         let empty = libm::exp(libm::log1p(-density) * (parameters.dim as f64 / bins)).min(1.0 - 1e-9);
-        let scale = parameters.norm_guess() * (parameters.coherence() / (bins * (1.0 - empty))).sqrt();
+        let guess = || parameters.norm_guess().powi(2) * parameters.coherence() / bins;
+        let energy = parameters.bins.as_ref().and_then(Partition::energy).unwrap_or_else(guess);
+        let scale = (energy / (1.0 - empty)).sqrt();
         Self { empty, scale, gaussian: density > 0.05 }
     }
 

@@ -170,6 +170,20 @@ impl Bins {
         (self.quantiles > 0).then(|| &self.laws[bin * self.quantiles..][..self.quantiles])
     }
 
+    /// The median of each bin's law; `None` without laws.
+    pub fn medians(&self) -> Option<Vec<f64>> {
+        (0..self.bins).map(|bin| self.law(bin).map(|law| law[(law.len() - 1) / 2])).collect()
+    }
+
+    /// The mean square distance of a bin from its median in the public sample; `None` without laws.
+    pub fn energy(&self) -> Option<f64> {
+        let medians = self.medians()?;
+        let squares = |(bin, median): (usize, &f64)| -> f64 {
+            self.law(bin).unwrap_or_default().iter().map(|value| (value - median) * (value - median)).sum()
+        };
+        Some(medians.iter().enumerate().map(squares).sum::<f64>() / self.laws.len() as f64)
+    }
+
     /// The one text form of these bins.
     pub fn to_text(&self) -> String {
         let mut text =
@@ -273,12 +287,12 @@ fn is_law(values: &[f64]) -> bool {
 }
 
 /// Digits without a leading zero.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|_| plain)
 }
 
-fn origin(text: &str) -> Option<Origin> {
+pub(super) fn origin(text: &str) -> Option<Origin> {
     let words: Vec<&str> = text.split(' ').collect();
     match words[..] {
         ["made"] => Some(Origin::Made),
@@ -476,6 +490,14 @@ impl Partition {
         match self {
             Self::Grid(grid) => Some(grid.suggested_k(epsilon)),
             Self::File(file) => file.content.as_ref().map(|bins| bins.len()),
+        }
+    }
+
+    /// See [`Bins::energy`].
+    pub(crate) fn energy(&self) -> Option<f64> {
+        match self {
+            Self::File(file) => file.content.as_ref().and_then(|bins| bins.energy()).filter(|energy| *energy > 0.0),
+            Self::Grid(_) => None,
         }
     }
 

@@ -101,8 +101,8 @@ impl BlockProjector {
     }
 
     fn at(level: Level, projection: &Projection, grid: &Grid) -> Option<Self> {
-        // Beyond 2^31 attributes an entry has no room for its sign.
-        if projection.dim() >= 1 << 31 {
+        // Beyond 2^31 attributes an entry has no room for its sign; components go row by row.
+        if projection.dim() >= 1 << 31 || projection.kind() == ProjectionKind::Components {
             return None;
         }
         let (sums, dense) = match projection.dense_law() {
@@ -198,7 +198,24 @@ impl BlockProjector {
             }
             Sketches::I64(_) => unreachable!("bins fit 32 bits"),
         }
+        self.centre(out);
         Ok(())
+    }
+
+    /// Takes the public centres off the sums; the bound holds them.
+    fn centre(&self, out: &mut Sketches) {
+        let centres = self.projection.centres();
+        match out {
+            Sketches::I16(x) => {
+                let each = x.chunks_exact_mut(LANES).zip(centres);
+                each.for_each(|(lanes, &c)| lanes.iter_mut().for_each(|x| *x = x.wrapping_sub(c as i16)));
+            }
+            Sketches::I32(x) => {
+                let each = x.chunks_exact_mut(LANES).zip(centres);
+                each.for_each(|(lanes, &c)| lanes.iter_mut().for_each(|x| *x = x.wrapping_sub(c as i32)));
+            }
+            Sketches::I64(_) => unreachable!("dense matrices have no centres"),
+        }
     }
 
     /// Row `r` on the grid: as [`Rows::quantise`], and much faster for rows that have been projected without a fault.
@@ -359,7 +376,13 @@ impl BlockProjector {
             if !bins.add_to_banks(index, values, banks) {
                 return false;
             }
-            if !kernels::join_banks(self.level, banks, x) {
+            let mut fits = kernels::join_banks(self.level, banks, x);
+            for (x, &c) in x.iter_mut().zip(self.projection.centres()) {
+                let centred = i64::from(*x) - c;
+                *x = centred as i16;
+                fits &= i64::from(*x) == centred;
+            }
+            if !fits {
                 *wide = true;
                 return false;
             }

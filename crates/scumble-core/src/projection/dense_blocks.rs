@@ -66,12 +66,7 @@ impl DensePlan {
     pub(super) fn new(dense: &Dense) -> Self {
         let (dim, k) = (dense.dim(), dense.k());
         let (pairs, outputs) = (dim.div_ceil(2), k.next_multiple_of(TILE));
-        // Where the weighted kernel looks for attribute i's weight in output j.
-        let place = |i: usize, j: usize| {
-            let (pass, at) = (i / 2 / PAIRS, i / 2 % PAIRS);
-            let count = PAIRS.min(pairs - pass * PAIRS);
-            pass * outputs * PAIRS + (j / TILE * count + at) * TILE + j % TILE
-        };
+        let place = |i: usize, j: usize| place(pairs, outputs, i, j);
         match dense.law() {
             Law::Rademacher => {
                 let mut patterns = vec![0; dim.div_ceil(PASS) * k * GROUPS];
@@ -152,6 +147,24 @@ impl DensePlan {
 }
 
 /// A weight of 16 bits in the half of a word that its attribute has.
+/// Weights of `outputs` outputs for the weighted kernel; `row(j, out)` gives those of output j, which fit 16 bits.
+pub(crate) fn pair_weights(dim: usize, k: usize, mut row: impl FnMut(usize, &mut [i32])) -> Vec<u32> {
+    let (pairs, outputs) = (dim.div_ceil(2), k.next_multiple_of(TILE));
+    let (mut weights, mut own) = (vec![0; outputs * pairs], vec![0; dim]);
+    for j in 0..k {
+        row(j, &mut own);
+        own.iter().enumerate().for_each(|(i, &w)| weights[place(pairs, outputs, i, j)] |= half_word(w, i));
+    }
+    weights
+}
+
+/// Where the weighted kernel looks for attribute i's weight in output j.
+fn place(pairs: usize, outputs: usize, i: usize, j: usize) -> usize {
+    let (pass, at) = (i / 2 / PAIRS, i / 2 % PAIRS);
+    let count = PAIRS.min(pairs - pass * PAIRS);
+    pass * outputs * PAIRS + (j / TILE * count + at) * TILE + j % TILE
+}
+
 fn half_word(w: i32, attribute: usize) -> u32 {
     u32::from(w as i16 as u16) << (16 * (attribute % 2))
 }

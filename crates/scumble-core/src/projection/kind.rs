@@ -4,8 +4,8 @@ use crate::error::ParameterError;
 use std::fmt;
 use std::str::FromStr;
 
-/// The law of a projection. Written `none`, `gaussian`, `uniform`, `very-sparse:S`, `rademacher`, `oporp`, `oporp:T` or
-/// `bins`.
+/// The law of a projection. Written `none`, `gaussian`, `uniform`, `very-sparse:S`, `rademacher`, `oporp`, `oporp:T`,
+/// `bins` or `components`.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum ProjectionKind {
@@ -27,6 +27,8 @@ pub enum ProjectionKind {
         /// Number of independent repetitions, `t`, of `k/t` bins each.
         repeats: usize,
     },
+    /// A public linear map from a file, after a public centre is taken off: for whole-record mechanisms.
+    Components,
     /// A public partition with public signs in place of OPORP's random ones; see [`Partition`](super::Partition).
     Bins,
 }
@@ -52,6 +54,7 @@ impl fmt::Display for ProjectionKind {
             Self::Oporp { repeats: 1 } => f.write_str("oporp"),
             Self::Oporp { repeats } => write!(f, "oporp:{repeats}"),
             Self::Bins => f.write_str("bins"),
+            Self::Components => f.write_str("components"),
         }
     }
 }
@@ -69,6 +72,7 @@ impl FromStr for ProjectionKind {
             ("rademacher", None) => Some(Self::Rademacher),
             ("oporp", None) => Some(Self::Oporp { repeats: 1 }),
             ("bins", None) => Some(Self::Bins),
+            ("components", None) => Some(Self::Components),
             ("oporp", Some(t)) => t.parse().ok().map(|repeats| Self::Oporp { repeats }),
             _ => None,
         };
@@ -100,7 +104,9 @@ mod tests {
 
     #[test]
     fn words_round_trip_and_nonsense_is_refused() {
-        for text in ["none", "gaussian", "uniform", "very-sparse:2.5", "rademacher", "oporp", "oporp:4", "bins"] {
+        for text in
+            ["none", "gaussian", "uniform", "very-sparse:2.5", "rademacher", "oporp", "oporp:4", "bins", "components"]
+        {
             let kind: ProjectionKind = text.parse().unwrap();
             assert_eq!(kind.to_string(), text);
             assert_eq!(serde_json::from_str::<ProjectionKind>(&serde_json::to_string(&kind).unwrap()).unwrap(), kind);

@@ -2,7 +2,7 @@
 
 use super::dense::{Dense, Law};
 use super::oporp::Oporp;
-use super::{Bins, ProjectionKind, Seed};
+use super::{Bins, ProjectionKind, PublicTable, Seed};
 use crate::error::ParameterError;
 use crate::vectors::PrivateRow;
 use std::fmt;
@@ -32,12 +32,14 @@ struct Parts {
     dim: usize,
     k: usize,
     matrix: Matrix,
+    centres: Vec<i64>, // taken off each output; empty: nothing is
 }
 
 enum Matrix {
     Identity,
     Dense(Box<Dense>),
     Oporp(Oporp),
+    Components(Arc<PublicTable>),
 }
 
 impl fmt::Debug for Projection {
@@ -83,29 +85,65 @@ impl Projection {
                 }
                 Matrix::Oporp(Oporp::new(&seed, dim, k, repeats))
             }
-            ProjectionKind::Bins => {
-                return Err(ParameterError::invalid("bins are given by --bins, not as a kind of projection alone"));
+            ProjectionKind::Bins | ProjectionKind::Components => {
+                return Err(ParameterError::invalid(format!(
+                    "{kind} are given by --{kind}, not as a kind of projection"
+                )));
             }
         };
-        Ok(Self(Arc::new(Parts { kind, seed, dim, k, matrix })))
+        Ok(Self(Arc::new(Parts { kind, seed, dim, k, matrix, centres: Vec::new() })))
     }
 
     /// The projection of a public partition; attributes that it leaves out lie where OPORP's seed puts them.
     pub fn with_bins(bins: Arc<Bins>, seed: Seed) -> Self {
-        let (dim, k) = (bins.dim(), bins.len());
-        Self(Arc::new(Parts {
-            kind: ProjectionKind::Bins,
-            seed,
-            dim,
-            k,
-            matrix: Matrix::Oporp(Oporp::with_bins(&seed, bins)),
-        }))
+        let (kind, dim, k) = (ProjectionKind::Bins, bins.dim(), bins.len());
+        let matrix = Matrix::Oporp(Oporp::with_bins(&seed, bins));
+        Self(Arc::new(Parts { kind, seed, dim, k, matrix, centres: Vec::new() }))
+    }
+
+    /// The projection of public components, for values on a grid of this step.
+    pub fn with_components(table: Arc<PublicTable>, seed: Seed, step: f64) -> Self {
+        let (dim, k) = table.shape();
+        // Sums in a fixed order: the same on every machine.
+        let mut centres = vec![0.0; k];
+        for (attribute, centre) in table.centre().iter().enumerate() {
+            let steps = f64::from(*centre) / step;
+            centres.iter_mut().zip(table.row(attribute)).for_each(|(sum, &w)| *sum += f64::from(w) * steps);
+        }
+        let centres = centres.into_iter().map(|sum| (sum + 0.5).floor().clamp(-1e18, 1e18) as i64).collect();
+        let kind = ProjectionKind::Components;
+        Self(Arc::new(Parts { kind, seed, dim, k, matrix: Matrix::Components(table), centres }))
+    }
+
+    /// The public components.
+    fn components(&self) -> Option<&Arc<PublicTable>> {
+        match &self.0.matrix {
+            Matrix::Components(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The same with public integers taken off the outputs: `x_j - c_j`. A public shift moves two neighbours alike, so that
+    /// no sensitivity changes; it lets a bit be cut, and symbols lie, around each bin's own median.
+    pub(crate) fn centred(&self, centres: Vec<i64>) -> Self {
+        let Some(bins) = self.bins().filter(|_| centres.iter().any(|c| *c != 0)) else { return self.clone() };
+        let (kind, seed, dim, k) = (self.kind(), self.seed(), self.dim(), self.k());
+        let matrix = Matrix::Oporp(Oporp::with_bins(&seed, bins.clone()));
+        Self(Arc::new(Parts { kind, seed, dim, k, matrix, centres }))
+    }
+
+    /// What is taken off each output, in grid steps; empty if nothing is.
+    pub fn centres(&self) -> &[i64] {
+        &self.0.centres
     }
 
     /// True if both are the same matrix.
     pub fn equals(&self, other: &Self) -> bool {
         let parts = |p: &Self| (p.kind(), p.seed(), p.dim(), p.k());
-        parts(self) == parts(other) && self.bins() == other.bins()
+        parts(self) == parts(other)
+            && self.bins() == other.bins()
+            && self.components() == other.components()
+            && self.centres() == other.centres()
     }
 
     /// The public partition, for bins.
@@ -164,6 +202,9 @@ impl Projection {
             }
             Matrix::Dense(dense) => dense.weights(attribute, out),
             Matrix::Oporp(oporp) => oporp.weights(attribute, out),
+            Matrix::Components(table) => {
+                out.iter_mut().zip(table.row(attribute)).for_each(|(out, &w)| *out = w.into());
+            }
         }
     }
 
@@ -173,7 +214,7 @@ impl Projection {
         match &self.0.matrix {
             Matrix::Identity => Some(vec![(attribute, 1)]),
             Matrix::Oporp(oporp) => Some(oporp.entries(attribute)),
-            Matrix::Dense(_) => None,
+            Matrix::Dense(_) | Matrix::Components(_) => None,
         }
     }
 
@@ -183,13 +224,13 @@ impl Projection {
     /// workers their start without a table.
     pub fn prepare(&self) {
         match &self.0.matrix {
-            Matrix::Identity => {}
+            Matrix::Identity | Matrix::Components(_) => {}
             Matrix::Dense(dense) => dense.prepare(),
             Matrix::Oporp(oporp) => oporp.prepare(),
         }
     }
 
-    /// `x_j = sum_i W_ij q_i`, exactly.
+    /// `x_j = sum_i W_ij q_i`, exactly, less the public centre of output j where there is one.
     ///
     /// # Panics
     /// If the row or `out` has the wrong length, or a sum could leave 63 bits (see [`bound`](Self::bound)).
@@ -206,7 +247,12 @@ impl Projection {
             }
             // 2^32 attributes of 31 bits stay within 63 bits.
             Matrix::Oporp(oporp) => oporp.apply(row, out),
+            // Below 2^24 attributes of 31 bits times 15 bits: within 63 bits but for sums that the bound refuses.
+            Matrix::Components(table) => row.entries().for_each(|(i, q)| {
+                out.iter_mut().zip(table.row(i)).for_each(|(x, &w)| *x += q * i64::from(w));
+            }),
         }
+        out.iter_mut().zip(self.centres()).for_each(|(x, c)| *x -= c);
     }
 
     /// The same in 32 bits, where the bound fits them; dense matrices have their own blocks.
@@ -215,8 +261,9 @@ impl Projection {
         match &self.0.matrix {
             Matrix::Identity => row.entries().for_each(|(i, q)| out[i] = q as i32),
             Matrix::Oporp(oporp) => oporp.apply(row, out),
-            Matrix::Dense(_) => unreachable!("sparse rows of a dense matrix go one by one"),
+            Matrix::Dense(_) | Matrix::Components(_) => unreachable!("rows of a dense matrix go one by one"),
         }
+        out.iter_mut().zip(self.centres()).for_each(|(x, &c)| *x -= c as i32); // within the bound
     }
 
     /// The attributes of OPORP or of bins by bin, for blocks of rows.
@@ -259,14 +306,17 @@ impl Projection {
             Matrix::Identity => 1,
             Matrix::Dense(dense) => self.dim() as i128 * i128::from(dense.law().largest()),
             Matrix::Oporp(oporp) => i128::from(oporp.largest_bin()),
+            Matrix::Components(_) => i128::from(self.dim() as u64) << 15,
         };
-        weight * i128::from(largest).abs()
+        let centre = self.centres().iter().map(|c| i128::from(*c).abs()).max().unwrap_or(0);
+        weight * i128::from(largest).abs() + centre
     }
 
     /// The real value of integer weight 1 when the law is normalised to `E[w^2] = 1`.
     pub fn weight_unit(&self) -> f64 {
         match &self.0.matrix {
             Matrix::Identity | Matrix::Oporp(_) => 1.0,
+            Matrix::Components(table) => table.scale(),
             Matrix::Dense(dense) => match dense.law() {
                 Law::Gaussian => 1.0 / 65536.0,
                 Law::Uniform => 1.0 / f64::sqrt(21845.0), // (256^2 - 1) / 3
@@ -280,6 +330,7 @@ impl Projection {
     pub fn sketch_unit(&self) -> f64 {
         match &self.0.matrix {
             Matrix::Identity => 1.0,
+            Matrix::Components(table) => table.scale(),
             Matrix::Dense(_) => self.weight_unit() / (self.k() as f64).sqrt(),
             Matrix::Oporp(oporp) => 1.0 / (oporp.repeats() as f64).sqrt(),
         }
@@ -292,6 +343,7 @@ impl Projection {
             Matrix::Dense(dense) if dense.law() == Law::Rademacher => self.k() as u64,
             Matrix::Dense(dense) => dense.extremes().norm1,
             Matrix::Oporp(oporp) => oporp.repeats() as u64,
+            Matrix::Components(_) => (self.k() as u64) << 15,
         }
     }
 
@@ -299,6 +351,7 @@ impl Projection {
     pub fn max_squared_norm2(&self) -> u128 {
         match &self.0.matrix {
             Matrix::Dense(dense) if dense.law() != Law::Rademacher => dense.extremes().squared_norm2,
+            Matrix::Components(_) => (self.k() as u128) << 30,
             _ => u128::from(self.max_norm1()), // weights of absolute value 1 and 0
         }
     }
@@ -307,6 +360,7 @@ impl Projection {
     pub fn max_abs_per_output(&self) -> Vec<u32> {
         match &self.0.matrix {
             Matrix::Dense(dense) if dense.law() != Law::Rademacher => dense.extremes().per_output.clone(),
+            Matrix::Components(_) => vec![1 << 15; self.k()],
             _ => vec![1; self.k()], // no bin is empty
         }
     }
@@ -318,6 +372,7 @@ impl Projection {
             Matrix::Dense(dense) => dense.operator_norm_upper(),
             // Rows of a common bin are parallel unit vectors: the norm of a repetition is the root of its largest bin.
             Matrix::Oporp(oporp) => sqrt_upper(oporp.repeats() as u64 * oporp.largest_bin()),
+            Matrix::Components(_) => sqrt_upper((self.dim() as u64 * self.k() as u64) << 30),
         }
     }
 
@@ -325,7 +380,7 @@ impl Projection {
     pub fn variance_factor(&self) -> f64 {
         match &self.0.matrix {
             Matrix::Identity => 0.0,
-            Matrix::Dense(_) => 1.0 / self.k() as f64,
+            Matrix::Dense(_) | Matrix::Components(_) => 1.0 / self.k() as f64,
             Matrix::Oporp(oporp) => oporp.collision_rate() / oporp.repeats() as f64,
         }
     }
@@ -335,7 +390,7 @@ impl Projection {
     /// The variance of an inner product holds `c (AB + g^2 + (E[w^4] - 3) sum u_i^2 v_i^2)`, -2 for signs.
     pub fn fourth_moment(&self) -> f64 {
         match &self.0.matrix {
-            Matrix::Identity | Matrix::Oporp(_) => 1.0,
+            Matrix::Identity | Matrix::Oporp(_) | Matrix::Components(_) => 1.0,
             Matrix::Dense(dense) => match dense.law() {
                 Law::Gaussian => 3.0,
                 Law::Uniform => (3.0 * 65536.0 - 7.0) / (5.0 * 65535.0) * 3.0,

@@ -18,11 +18,14 @@ mod oporp;
 mod seed;
 mod spectral;
 mod stream;
+mod table;
 
 pub use bins::{Bins, BinsError, BinsFile, ImageGrid, Origin, Partition};
 pub(crate) use blocks::{BlockProjector, Room, Sketches};
+pub(crate) use dense_blocks::pair_weights;
 pub(crate) use kernels::LANES;
 pub use kind::ProjectionKind;
 pub use matrix::Projection;
 pub use oporp::Sum;
 pub use seed::Seed;
+pub use table::{PublicTable, TableError, TableFile, TableKind};

@@ -4,9 +4,10 @@
 use super::Encoding;
 use crate::error::ParameterError;
 use crate::mechanism::{Mechanism, OutputKind, Released};
-use crate::projection::{LANES, kernels};
+use crate::projection::{LANES, PublicTable, kernels};
 use crate::simd;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// How to read the bytes of a row without this library. Part of the certificate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,10 @@ pub struct EncodingStatement {
     /// The value of each symbol, where there are symbols: then `step` and `offset` do not apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<f64>,
+    /// What was taken off each coordinate before it was perturbed. It belongs on top of every value but those of `f32`,
+    /// which have it; of a bit it is the threshold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub centres: Vec<f64>,
 }
 
 /// Encodes released integers, with every number fixed by public parameters.
@@ -34,6 +39,8 @@ pub struct Encoder {
     divisor: i64,
     unit: f64,
     values: Vec<f64>,
+    centres: Vec<f64>,
+    book: Option<Arc<PublicTable>>,
 }
 
 /// Room for a block on its way to bytes.
@@ -53,9 +60,9 @@ impl Encoder {
     pub fn new(mechanism: &Mechanism, encoding: Option<Encoding>) -> Result<Self, ParameterError> {
         let encoding = encoding.unwrap_or_else(|| natural(mechanism));
         let fits = match mechanism.id().output() {
-            OutputKind::Values => !matches!(encoding, Encoding::Symbols { .. }),
+            OutputKind::Values => !matches!(encoding, Encoding::Symbols { .. } | Encoding::Word { .. }),
             OutputKind::Bits => encoding == Encoding::B1,
-            OutputKind::Symbols => encoding == natural(mechanism),
+            OutputKind::Symbols | OutputKind::Words => encoding == natural(mechanism),
         };
         if !fits {
             return Err(ParameterError::invalid(words!(
@@ -71,7 +78,7 @@ impl Encoder {
             Encoding::I16 => ((mechanism.largest_value() / unit + 8.0 * spread) / 32767.0).ceil(),
             Encoding::B8 => spread * STEP_256,
             Encoding::B4 => spread * STEP_16,
-            Encoding::F32 | Encoding::B1 | Encoding::Symbols { .. } => 1.0,
+            Encoding::F32 | Encoding::B1 | Encoding::Symbols { .. } | Encoding::Word { .. } => 1.0,
         };
         Ok(Self {
             encoding,
@@ -79,6 +86,8 @@ impl Encoder {
             divisor: (divisor.round() as i64).max(1),
             unit,
             values: mechanism.symbol_values(),
+            centres: mechanism.centres(),
+            book: mechanism.parameters().book.as_ref().and_then(|file| file.content().cloned()),
         })
     }
 
@@ -90,7 +99,11 @@ impl Encoder {
         }
         let divisor =
             i64::try_from(statement.divisor).map_err(|_| ParameterError::invalid("encoding divisor too large"))?;
-        Ok(Self { encoding, k, divisor, unit: statement.step / divisor as f64, values: statement.values.clone() })
+        if !statement.centres.is_empty() && statement.centres.len() != k {
+            return Err(ParameterError::invalid("the certificate's encoding has centres that do not fit its k"));
+        }
+        let (values, centres) = (statement.values.clone(), statement.centres.clone());
+        Ok(Self { encoding, k, divisor, unit: statement.step / divisor as f64, values, centres, book: None })
     }
 
     /// The layout.
@@ -123,21 +136,24 @@ impl Encoder {
             Encoding::I16 => Some((-32768, 32767)),
             Encoding::B8 => Some((-128, 127)),
             Encoding::B4 => Some((0, 15)),
-            Encoding::F32 | Encoding::B1 | Encoding::Symbols { .. } => None,
+            Encoding::F32 | Encoding::B1 | Encoding::Symbols { .. } | Encoding::Word { .. } => None,
         }
     }
 
     /// No decoded value is larger, either way; infinite for floats, which hold any number.
     pub fn largest_value(&self) -> f64 {
-        match self.encoding {
+        let most = |values: &[f64]| values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+        let code = match self.encoding {
             Encoding::F32 => f64::INFINITY,
             Encoding::B1 => 1.0,
-            Encoding::Symbols { .. } => self.values.iter().fold(0.0, |most, value| most.max(value.abs())),
-            _ => {
+            Encoding::Symbols { .. } => most(&self.values),
+            Encoding::Word { .. } => self.book.as_ref().map_or(0.0, |book| 32768.0 * book.scale()),
+            Encoding::I16 | Encoding::B8 | Encoding::B4 => {
                 let (low, high) = self.code_range().expect("codes of values");
                 f64::from(self.code_value(low).abs().max(self.code_value(high).abs()))
             }
-        }
+        };
+        code + most(self.centres())
     }
 
     /// What the certificate says of it.
@@ -149,7 +165,13 @@ impl Encoder {
             offset: self.offset(),
             divisor: self.divisor as u64,
             values: self.values.clone(),
+            centres: self.centres.clone(),
         }
+    }
+
+    /// What belongs on top of each coordinate's value.
+    pub fn centres(&self) -> &[f64] {
+        if self.encoding == Encoding::B1 { &[] } else { &self.centres }
     }
 
     fn offset(&self) -> f64 {
@@ -161,8 +183,9 @@ impl Encoder {
         debug_assert_eq!((row.len(), out.len()), (self.k, self.bytes_per_row()));
         match self.encoding {
             Encoding::F32 => {
-                for (bytes, &x) in out.chunks_exact_mut(4).zip(row) {
-                    bytes.copy_from_slice(&((x as f64 * self.unit) as f32).to_le_bytes());
+                let centres = self.centres.iter().copied().chain(std::iter::repeat(0.0));
+                for ((bytes, &x), centre) in out.chunks_exact_mut(4).zip(row).zip(centres) {
+                    bytes.copy_from_slice(&((x as f64 * self.unit + centre) as f32).to_le_bytes());
                 }
             }
             Encoding::I16 => {
@@ -177,6 +200,7 @@ impl Encoder {
             }
             Encoding::B4 => self.pack(row, out, 2, |x| (x.div_euclid(self.divisor) + 8).clamp(0, 15) as u8, 16),
             Encoding::B1 => self.pack(row, out, 8, |x| u8::from(x > 0), 2),
+            Encoding::Word { bytes } => out.copy_from_slice(&row[0].to_le_bytes()[..usize::from(bytes)]),
             Encoding::Symbols { count } => {
                 let (per_byte, base) = self.encoding.packing();
                 self.pack(row, out, per_byte, |x| (x as u64).min(u64::from(count) - 1) as u8, base);
@@ -198,6 +222,7 @@ impl Encoder {
                 kernels::pack(level, &released.codes, per_byte, base as u8, packed); // base 256 has one digit
                 kernels::untranspose_u8(level, packed, rows, width, out);
             }
+            Encoding::Word { .. } => unreachable!("words are drawn by whole rows"),
             // Values, also where only their signs are kept.
             Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4 | Encoding::B1 => {
                 tile.resize(self.k * LANES, 0);
@@ -227,7 +252,7 @@ impl Encoder {
         let is_exact =
             f64::from(exact) == self.unit && libm::frexp(self.unit).0 == 0.5 && (1e-30..1e30).contains(&exact);
         match self.encoding {
-            Encoding::F32 if is_exact => {
+            Encoding::F32 if is_exact && self.centres.is_empty() => {
                 for (bytes, &x) in out.as_chunks_mut().0.iter_mut().zip(row) {
                     *bytes = (f32::from(x) * exact).to_le_bytes();
                 }
@@ -262,6 +287,10 @@ impl Encoder {
     pub fn codes(&self, bytes: &[u8], out: &mut [i32]) {
         match self.encoding {
             Encoding::F32 => unreachable!("f32 values have no codes"),
+            Encoding::Word { .. } => {
+                out.fill(0);
+                out[0] = self.word(bytes) as i32;
+            }
             Encoding::I16 => {
                 for (code, pair) in out.iter_mut().zip(bytes.chunks_exact(2)) {
                     *code = i16::from_le_bytes([pair[0], pair[1]]).into();
@@ -293,6 +322,7 @@ impl Encoder {
         match self.encoding {
             Encoding::I16 | Encoding::B8 => true,
             Encoding::F32 => row.chunks_exact(4).all(finite),
+            Encoding::Word { .. } => self.book.as_ref().is_some_and(|book| self.word(row) < book.shape().0),
             Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } => {
                 let per_byte = self.encoding.packing().0;
                 let last = self.k - (row.len() - 1) * per_byte; // codes in the last byte
@@ -318,6 +348,16 @@ impl Encoder {
             rest /= base;
         }
         rest == 0
+    }
+
+    /// The number of the word that a row is, for words.
+    pub fn word(&self, bytes: &[u8]) -> usize {
+        bytes.iter().rev().fold(0, |word, &byte| word << 8 | usize::from(byte))
+    }
+
+    /// The public book that words are of.
+    pub fn book(&self) -> Option<&Arc<PublicTable>> {
+        self.book.as_ref()
     }
 
     /// For packed codes: codes a byte, and the value of each of its digits in each of a byte's 256 states.
@@ -359,9 +399,17 @@ impl Encoder {
             }
             return;
         }
+        if let Some(book) = &self.book {
+            // A number that is no word decodes as the last: no encoder writes it.
+            let word = self.word(bytes).min(book.shape().0 - 1);
+            let scale = book.scale();
+            out.iter_mut().zip(book.row(word)).for_each(|(value, &w)| *value = (f64::from(w) * scale) as f32);
+            return;
+        }
         let mut codes = vec![0; self.k];
         self.codes(bytes, &mut codes);
         out.iter_mut().zip(&codes).for_each(|(value, &code)| *value = self.code_value(code));
+        out.iter_mut().zip(self.centres()).for_each(|(value, &centre)| *value += centre as f32);
     }
 }
 
@@ -370,6 +418,10 @@ fn natural(mechanism: &Mechanism) -> Encoding {
     match mechanism.id().output() {
         OutputKind::Values => Encoding::F32,
         OutputKind::Bits => Encoding::B1,
+        OutputKind::Words => {
+            let book = mechanism.parameters().book.as_ref().and_then(|file| file.content());
+            Encoding::Word { bytes: if book.is_some_and(|book| book.shape().0 > 1 << 16) { 3 } else { 2 } }
+        }
         OutputKind::Symbols => Encoding::Symbols { count: mechanism.symbol_values().len() as u8 },
     }
 }
@@ -380,7 +432,15 @@ mod tests {
 
     fn encoder(count: u8, k: usize) -> Encoder {
         let encoding = Encoding::Symbols { count };
-        Encoder { encoding, k, divisor: 1, unit: 1.0, values: (0..count).map(|v| f64::from(v) - 1.0).collect() }
+        Encoder {
+            encoding,
+            k,
+            divisor: 1,
+            unit: 1.0,
+            values: (0..count).map(|v| f64::from(v) - 1.0).collect(),
+            centres: Vec::new(),
+            book: None,
+        }
     }
 
     /// Value stability: the order that the documentation promises.
@@ -412,7 +472,8 @@ mod tests {
         for k in [1, 5, 8, 31, 32, 33, 64, 160, 300] {
             for encoding in [Encoding::F32, Encoding::I16, Encoding::B8, Encoding::B4, Encoding::B1] {
                 for (divisor, unit) in [(1, 0.125), (7, 0.125), (1, 0.3)] {
-                    let encoder = Encoder { encoding, k, divisor, unit, values: Vec::new() };
+                    let encoder =
+                        Encoder { encoding, k, divisor, unit, values: Vec::new(), centres: Vec::new(), book: None };
                     let values: Vec<i16> = (0..k * LANES).map(|i| (i * 7919) as i16).collect();
                     let mut wide = vec![(3, 40_000), (k * LANES - 1, -123_456_789)];
                     wide.extend((k > 1).then_some((3 + (k - 1) * LANES, 65_536)));

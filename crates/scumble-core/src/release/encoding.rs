@@ -22,6 +22,11 @@ pub enum Encoding {
         /// How many symbols there are.
         count: u8,
     },
+    /// The number of one word for the whole row, in `bytes` bytes.
+    Word {
+        /// 2 or 3.
+        bytes: u8,
+    },
 }
 
 impl Encoding {
@@ -34,6 +39,7 @@ impl Encoding {
             Self::B4 => k.div_ceil(2),
             Self::B1 => k.div_ceil(8),
             Self::Symbols { count } => k.div_ceil(symbols_per_byte(*count)),
+            Self::Word { bytes } => usize::from(*bytes),
         }
     }
 }
@@ -58,7 +64,7 @@ impl Encoding {
                 let per_byte = symbols_per_byte(count);
                 (per_byte, [256, 256, 16, 0, 4, 3, 0, 0, 2][per_byte])
             }
-            Self::F32 | Self::I16 | Self::B8 => (1, 256),
+            Self::F32 | Self::I16 | Self::B8 | Self::Word { .. } => (1, 256),
         }
     }
 }
@@ -72,6 +78,7 @@ impl fmt::Display for Encoding {
             Self::B4 => f.write_str("b4"),
             Self::B1 => f.write_str("b1"),
             Self::Symbols { count } => write!(f, "s{count}"),
+            Self::Word { bytes } => write!(f, "w{}", 8 * bytes),
         }
     }
 }
@@ -87,6 +94,8 @@ impl FromStr for Encoding {
             ("b8", _) => Ok(Self::B8),
             ("b4", _) => Ok(Self::B4),
             ("b1", _) => Ok(Self::B1),
+            ("w16", _) => Ok(Self::Word { bytes: 2 }),
+            ("w24", _) => Ok(Self::Word { bytes: 3 }),
             (_, Some(count)) => Ok(Self::Symbols { count }),
             _ => Err(ParameterError::invalid(words!("unknown encoding '{text}': use f32, i16, b8, b4 or b1"))),
         }

@@ -5,7 +5,7 @@ use super::keyed::{Fingerprint, KeyedNoise};
 use super::{Encoder, Encoding};
 use crate::entropy::NoEntropy;
 use crate::error::{DataError, ParameterError};
-use crate::mechanism::{BlockPerturbation, Mechanism, Released};
+use crate::mechanism::{BlockPerturbation, Cap, Mechanism, Perturbation, Released};
 use crate::noise::{KeyedStreams, NoiseKey, SecretRng};
 use crate::parallel;
 use crate::projection::{BlockProjector, LANES, Room, Sketches};
@@ -342,6 +342,18 @@ impl Worker<'_> {
         let k = mechanism.k();
         values.resize(rows.len() * k, 0);
         sketches.rows(k, values);
+        if let Perturbation::Cap(Cap::Privbook(book)) = mechanism.perturbation() {
+            book.apply_rows(values, |r, draw| match &mut self.draws {
+                Draws::Fresh(rng) => draw(rng),
+                Draws::Keyed(_, streams) => {
+                    streams.begin(std::iter::once(starts[r]));
+                    draw(streams.whole());
+                }
+            });
+            let each = values.chunks_exact(k).zip(out.chunks_exact_mut(encoder.bytes_per_row()));
+            each.for_each(|(x, out)| encoder.encode(x, out));
+            return Ok(());
+        }
         let each = values.chunks_exact_mut(k).zip(out.chunks_exact_mut(encoder.bytes_per_row()));
         for (r, (x, out)) in each.enumerate() {
             if perturbation.is_some() {

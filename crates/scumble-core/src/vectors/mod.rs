@@ -5,6 +5,8 @@
 pub(crate) mod content;
 mod grid;
 mod rows;
+mod table_hash;
 
 pub use grid::{Grid, Range};
 pub use rows::{Layout, PrivateRow, QuantisedRow, Rows, Scalars};
+pub use table_hash::TableHash;

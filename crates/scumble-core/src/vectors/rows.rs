@@ -107,6 +107,28 @@ impl fmt::Debug for Rows<'_> {
 }
 
 impl<'a> Rows<'a> {
+    /// Every attribute of a row that is not zero, in order: for rows that may be looked at, such as a public sample.
+    pub fn for_each_value(&self, row: usize, mut take: impl FnMut(usize, f64)) {
+        match self.layout {
+            Layout::Dense { values, row_stride, column_stride } => {
+                for attribute in 0..self.dim {
+                    let value = values.get(row * row_stride + attribute * column_stride);
+                    if value != 0.0 {
+                        take(attribute, value);
+                    }
+                }
+            }
+            Layout::Sparse { offsets, index, values } => {
+                for at in offsets[row]..offsets[row + 1] {
+                    let value = values.get(at);
+                    if value != 0.0 {
+                        take(index[at] as usize, value);
+                    }
+                }
+            }
+        }
+    }
+
     /// Dense rows in C order.
     ///
     /// # Panics

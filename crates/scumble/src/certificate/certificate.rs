@@ -6,9 +6,9 @@
 
 use super::{ColumnLayout, ContentHashes, Layout, PersonStatement, Signature, SigningKey};
 use scumble_core::error::ParameterError;
-use scumble_core::mechanism::{Mechanism, Parameters};
+use scumble_core::mechanism::{Beside, Mechanism, Parameters};
 use scumble_core::privacy::{Bound, Claim, Guarantee, Individual, Notion, Promise, Unit};
-use scumble_core::projection::{Partition, Projection};
+use scumble_core::projection::{Partition, Projection, TableFile};
 use scumble_core::release::{Encoder, EncodingStatement, Releaser};
 use scumble_core::vectors::Range;
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,9 @@ pub struct ProjectionStatement {
     /// The public partition: `grid:28x28`, or the hash of its file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<String>,
+    /// The hash of the file of public components.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub components: Option<String>,
 }
 
 /// SHA-256 of each released column, and what a reader would load.
@@ -237,6 +240,7 @@ impl Certificate {
                 k: parameters.k,
                 repeats: parameters.repeats,
                 bins: parameters.bins.as_ref().map(Partition::name),
+                components: parameters.components.as_ref().map(TableFile::name),
             },
             grid_exponent: mechanism.grid().exponent(),
             noise: serde_json::to_value(mechanism.perturbation().facts()).expect("facts are JSON values"),
@@ -330,11 +334,17 @@ impl Certificate {
 
     /// Reads a certificate and re-checks it; the mechanism that it describes comes with it.
     pub fn parse(text: &str) -> Result<(Self, Mechanism), ParameterError> {
-        let certificate: Self = serde_json::from_str(text)
+        Self::parse_with(text, &Beside::default())
+    }
+
+    /// The same with public files that lie beside it and that it names by their hash.
+    pub fn parse_with(text: &str, beside: &Beside) -> Result<(Self, Mechanism), ParameterError> {
+        let mut certificate: Self = serde_json::from_str(text)
             .map_err(|error| ParameterError::invalid(format!("not a scumble certificate: {error}")))?;
         if certificate.to_json() != text {
             return Err(ParameterError::invalid("the certificate's text is not in its canonical form: it was altered"));
         }
+        certificate.parameters.attach(beside);
         let mechanism = certificate.check()?;
         Ok((certificate, mechanism))
     }
@@ -409,6 +419,8 @@ impl Certificate {
             "version"
         } else if (a.p, a.k, a.repeats) != (b.p, b.k, b.repeats) {
             "size (p, k or repeats)"
+        } else if a.components != b.components {
+            "set of components"
         } else if a.bins != b.bins {
             "partition into bins"
         } else if a.seed != b.seed {

@@ -48,7 +48,7 @@ impl ColumnLayout {
             Encoding::F32 => ElementType::Float32,
             Encoding::I16 => ElementType::Int16,
             Encoding::B8 => ElementType::Int8,
-            Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } => ElementType::Bytes,
+            Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } | Encoding::Word { .. } => ElementType::Bytes,
         };
         Self::sketch(element, encoding.bytes_per_row(k) / element.size())
     }

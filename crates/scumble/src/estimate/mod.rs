@@ -202,14 +202,22 @@ pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate
         return Ok(Estimate::new(g, inner_product_variance(&law, &exact, &x, &query, g)));
     };
     let (score, squared_norm) = (dot(&a.values(), &query), dot(&query, &query));
-    let Some(interval) = cap.gain().interval(score, squared_norm, 0.05) else {
+    let spread = a.release.mechanism().projection().kind() != ProjectionKind::Components;
+    let Some(gain) = cap.gain().filter(|_| spread) else {
+        return Err(EstimateError::NotIdentifiable(
+            "a word of a book, or bits of public components, keep a part of each record that depends on the record; use it \
+             for ranking (search) and for training only"
+                .into(),
+        ));
+    };
+    let Some(interval) = gain.interval(score, squared_norm, 0.05) else {
         return Err(EstimateError::NotIdentifiable(
             "at this epsilon more than one row in 20 is released as a vertex that tells nothing, and no one knows which: \
              a single value has no interval; use it for ranking (search) and for training only"
                 .into(),
         ));
     };
-    let (value, variance) = cap.gain().inner_product(score, squared_norm);
+    let (value, variance) = gain.inner_product(score, squared_norm);
     Ok(Estimate { value, variance, interval, bias: None })
 }
 

@@ -36,10 +36,13 @@ pub use columns::{IdCheck, find_column};
 pub use error::{ReadError, ReadErrorKind, WriteError};
 pub use parquet::{MECHANISM_KEY, write_table};
 pub use persons::{Pass, Persons, Ranking, retain_rows};
-pub use public::read_partition;
+pub use public::{add_public, read_partition, read_table, write_public};
 pub use reconcile::{Reconciled, Trace, reconcile};
 pub use release::{AccountOf, Aside, Job, JobError, Progress, RowsPerPerson, release};
-pub use released::{FilesHasher, OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
+pub use released::{
+    FilesHasher, OpenError, ReleaseFault, ReleasedFile, beside_release, open_release, open_release_with,
+    read_certificate, read_release,
+};
 pub(crate) use released::{ReleasedPiece, altered, read_pieces, released_files};
 pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};

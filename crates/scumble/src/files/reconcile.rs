@@ -1,9 +1,10 @@
 //! Do a ledger and the files agree? Entries name certificates; files carry them.
 
 use super::error::ReadError;
-use super::released::read_certificate;
+use super::released::{beside_release, read_certificate};
 use crate::certificate::Certificate;
 use crate::ledger::Account;
+use scumble_core::mechanism::Beside;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -49,7 +50,7 @@ pub fn reconcile(accounts: &[Account], files: &[PathBuf]) -> Result<(Vec<Reconci
     let mut found = HashMap::new();
     let mut strangers = Vec::new();
     for path in files {
-        match Certificate::parse(&read_certificate(path)?) {
+        match Certificate::parse_with(&read_certificate(path)?, &beside_release(path, &Beside::default())?) {
             Ok((certificate, _)) => drop(found.insert(certificate.digest, path.clone())),
             Err(_) => strangers.push(path.clone()),
         }

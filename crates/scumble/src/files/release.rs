@@ -18,6 +18,7 @@ use scumble_core::entropy::NoEntropy;
 use scumble_core::error::{DataError, ParameterError};
 use scumble_core::parallel;
 use scumble_core::release::{Fingerprint, ReleaseError, Releaser, Worker};
+use scumble_core::vectors::TableHash;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -185,7 +186,9 @@ pub fn release<E: From<JobError>>(
 
 fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Certificate, JobError> {
     let sticky = releaser.keyed_noise().is_some();
-    let writer = ReleaseWriter::create(&job.out, releaser.encoder().k(), releaser.encoder().encoding())?;
+    check_sample(job, source.as_ref(), releaser)?;
+    let writer = ReleaseWriter::create(&job.out, releaser.encoder().k(), releaser.encoder().encoding())?
+        .with_beside(releaser.mechanism().parameters().beside())?;
     let chosen = job.choose(releaser)?;
     let (persons, statement) = (chosen.as_ref().map(|(persons, _)| persons), chosen.as_ref().map(|(_, words)| words));
     // What a sticky release costs depends on which rows are new: that needs a look at them.
@@ -218,6 +221,29 @@ fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Ce
         charge.keep();
     }
     Ok(certificate)
+}
+
+/// Refuses public structure that was learned from the very table that is released. That can be known where the numbers of
+/// rows are equal: then both have a hash.
+fn check_sample(job: &Job<'_>, source: &dyn Source, releaser: &Releaser) -> Result<(), JobError> {
+    let samples = releaser.mechanism().parameters().samples();
+    let may_be = |rows: u64| source.rows_hint().is_none_or(|hint| hint == rows);
+    if !samples.iter().any(|(_, rows, _)| may_be(*rows)) {
+        return Ok(());
+    }
+    let (mut hash, mut again) = (TableHash::default(), open(&job.input, &job.reading)?);
+    while let Some(batch) = again.next_batch(batch_rows(source, releaser))? {
+        hash.update(batch.rows());
+    }
+    let found = hash.finish();
+    match samples.into_iter().find(|(_, _, sha256)| *sha256 == found) {
+        Some((what, ..)) => Err(ParameterError::not_private(
+            format!("the {what} were learned from the very rows that would be released"),
+            "learn them from a public sample of other rows",
+        )
+        .into()),
+        None => Ok(()),
+    }
 }
 
 /// The output must be another place than the input.

@@ -3,6 +3,7 @@
 use super::array::{Array, Body, Element};
 use super::error::{ReadError, ReadErrorKind};
 use super::parquet::{self, Found, Opened, SketchBlock, SketchPiece, Sketches};
+use super::public::add_public;
 use super::writer::{CERTIFICATE_KEY, sidecar};
 use super::{Format, folder, npy};
 use crate::certificate::{ColumnLayout, Content, ContentHasher, ContentHashes, hex};
@@ -10,7 +11,7 @@ use crate::columns::{Column, ElementType};
 use crate::release::Release;
 use rayon::prelude::*;
 use scumble_core::error::ParameterError;
-use scumble_core::mechanism::Mechanism;
+use scumble_core::mechanism::{Beside, Mechanism};
 use scumble_core::parallel;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -54,14 +55,32 @@ pub fn read_release(path: &Path) -> Result<ReleasedFile, ReadError> {
 /// Opens a release for use. Its certificate must follow from its parameters, and its data must be what the certificate
 /// was made for: nothing else is ever handed out.
 pub fn open_release(path: &Path) -> Result<Release, OpenError> {
+    open_release_with(path, &Beside::default())
+}
+
+/// The same with public files that the certificate names by their hash and that do not lie beside the release.
+pub fn open_release_with(path: &Path, given: &Beside) -> Result<Release, OpenError> {
     let ReleasedFile { certificate, bytes, ids, labels, hashes, .. } = read_release(path)?;
     let at = |fault| OpenError::Release { path: path.to_owned(), fault };
-    let release = Release::from_parts(&certificate, bytes, ids, labels);
+    let beside = beside_release(path, given)?;
+    let release = Release::from_parts_with(&certificate, &beside, bytes, ids, labels);
     let release = release.map_err(|error| at(ReleaseFault::Certificate(error)))?;
     match altered(&release.certificate().content, &hashes) {
         None => Ok(release),
         Some(what) => Err(at(ReleaseFault::Altered(what))),
     }
+}
+
+/// The public files that lie beside a release, and those that were given.
+pub fn beside_release(path: &Path, given: &Beside) -> Result<Beside, ReadError> {
+    let mut beside = given.clone();
+    for kind in ["bins", "components", "book"] {
+        let place = sidecar(path, &format!(".{kind}"));
+        if place.is_file() {
+            add_public(&place, &mut beside)?;
+        }
+    }
+    Ok(beside)
 }
 
 /// The first column whose hash is not the stated one.

@@ -48,7 +48,8 @@ const SAVED_ROWS: usize = 1 << 16;
 /// Writes a release that is in memory, a few rows at a time, complete or not at all.
 pub fn write_release(path: &Path, release: &Release) -> Result<(), WriteError> {
     let encoder = release.encoder();
-    let mut writer = ReleaseWriter::create(path, encoder.k(), encoder.encoding())?;
+    let beside = release.mechanism().parameters().beside();
+    let mut writer = ReleaseWriter::create(path, encoder.k(), encoder.encoding())?.with_beside(beside)?;
     for start in (0..release.len()).step_by(SAVED_ROWS) {
         let rows = start..release.len().min(start + SAVED_ROWS);
         let [ids, labels] = [release.ids(), release.labels()].map(|column| column.map(|c| c.slice(rows.clone())));
@@ -81,6 +82,7 @@ pub struct ReleaseWriter {
     rows: u64,
     kinds: Option<[Option<Kind>; 2]>,
     sink: Sink,
+    beside: Vec<Pending>,
 }
 
 impl fmt::Debug for ReleaseWriter {
@@ -140,7 +142,7 @@ impl ReleaseWriter {
             _ => return Err(WriteError::Kind(path.to_owned())),
         };
         let hasher = ContentHasher::new(ColumnLayout::encoded(encoding, k));
-        Ok(Self { path: path.to_owned(), k, encoding, hasher, rows: 0, kinds: None, sink })
+        Ok(Self { path: path.to_owned(), k, encoding, hasher, rows: 0, kinds: None, sink, beside: Vec::new() })
     }
 
     /// Adds rows.
@@ -171,6 +173,17 @@ impl ReleaseWriter {
         Ok(())
     }
 
+    /// The same with public files beside it, `OUT.bins` and the like, that its certificate names by their hash.
+    pub fn with_beside(mut self, files: Vec<(&'static str, Vec<u8>)>) -> Result<Self, WriteError> {
+        for (kind, content) in files {
+            let place = sidecar(&self.path, &format!(".{kind}"));
+            let mut pending = Pending::create(&place)?;
+            pending.write_all(&content).map_err(|e| WriteError::io(&place, &e))?;
+            self.beside.push(pending);
+        }
+        Ok(self)
+    }
+
     /// The hashes of the rows written so far.
     pub fn hashes(&self) -> ContentHashes {
         self.hasher.clone().finish()
@@ -178,7 +191,7 @@ impl ReleaseWriter {
 
     /// Completes the output with the certificate made for these hashes, and gives it its name.
     pub fn finish(self, make_certificate: impl FnOnce(ContentHashes) -> String) -> Result<(), WriteError> {
-        let Self { path, k, encoding, hasher, rows, sink, .. } = self;
+        let Self { path, k, encoding, hasher, rows, sink, beside, .. } = self;
         let fault = |e: io::Error| WriteError::io(&path, &e);
         let files = match sink {
             Sink::Start => return Err(WriteError::Block("a release without rows")),
@@ -206,7 +219,7 @@ impl ReleaseWriter {
                 files
             }
         };
-        atomic::publish(files)
+        atomic::publish(beside.into_iter().chain(files).collect())
     }
 
     /// The kinds of the ids and labels, which must stay the same from block to block.

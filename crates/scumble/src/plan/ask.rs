@@ -3,10 +3,10 @@
 use super::{PlanError, Request, plan};
 use scumble_core::entropy::NoEntropy;
 use scumble_core::error::ParameterError;
-use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, SignrpMode};
+use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Purpose, SignrpMode};
 use scumble_core::noise::NoiseKey;
 use scumble_core::privacy::Unit;
-use scumble_core::projection::{Partition, ProjectionKind, Seed};
+use scumble_core::projection::{Partition, ProjectionKind, Seed, TableFile};
 use scumble_core::release::{Encoding, Releaser};
 use scumble_core::vectors::Range;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,12 @@ pub struct Ask {
     #[serde(default)]
     pub bins: Option<Partition>,
     #[serde(default)]
+    pub components: Option<TableFile>,
+    #[serde(default)]
+    pub book: Option<TableFile>,
+    #[serde(default)]
+    pub purpose: Option<Purpose>,
+    #[serde(default)]
     pub sketch_clip: Option<f64>,
     #[serde(default)]
     pub norm_bound: Option<f64>,
@@ -99,6 +105,9 @@ impl Ask {
             repeats: None,
             projection: None,
             bins: None,
+            components: None,
+            book: None,
+            purpose: None,
             sketch_clip: None,
             norm_bound: None,
             clip_norm: None,
@@ -120,8 +129,14 @@ impl Ask {
     /// seed is that of `key`, so that all releases with one key can be compared, or else a fresh one. Bins fix a mechanism
     /// and a size that suit them where those are open.
     pub fn request(&self, dim: usize, key: Option<&NoiseKey>) -> Result<Request, AskError> {
-        // Bins without a mechanism: the best values for one attribute.
-        let mechanism = self.mechanism.or(self.bins.as_ref().map(|_| MechanismId::DpOporpStaircase));
+        // Public structure without a mechanism: the one that it is for.
+        let implied = match (&self.bins, &self.components, &self.book) {
+            (_, _, Some(_)) => Some(MechanismId::Privbook),
+            (_, Some(_), _) => Some(MechanismId::Privcube),
+            (Some(_), ..) => Some(MechanismId::DpOporpStaircase),
+            _ => None,
+        };
+        let mechanism = self.mechanism.or(implied);
         let record = mechanism.is_some_and(MechanismId::is_record);
         let unit = self.unit.unwrap_or(if record { Unit::Record } else { Unit::Attribute });
         let beta = match (self.beta, unit) {
@@ -148,7 +163,8 @@ impl Ask {
             (None, Some(key)) => Seed(key.public_seed()),
             (None, None) => Seed::generate()?,
         };
-        let suggested = self.bins.as_ref().and_then(|bins| bins.suggested_k(self.epsilon));
+        let outputs = self.components.as_ref().and_then(|file| file.content()).map(|table| table.shape().1);
+        let suggested = self.bins.as_ref().and_then(|bins| bins.suggested_k(self.epsilon)).or(outputs);
         let k = match (mechanism, self.k.or(suggested)) {
             (Some(id), Some(k)) if id.is_raw() && k != dim => {
                 let message = format!("raw mechanisms have no projection: leave k out (it is {dim}, not {k})");
@@ -165,6 +181,9 @@ impl Ask {
             unit,
             projection: self.projection,
             bins: self.bins.clone(),
+            components: self.components.clone(),
+            book: self.book.clone(),
+            purpose: self.purpose,
             sketch_clip: self.sketch_clip,
             norm_bound: self.norm_bound,
             clip_norm: self.clip_norm,

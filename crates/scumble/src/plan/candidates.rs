@@ -48,7 +48,7 @@ fn packed(mechanism: MechanismId, symbols: Option<u8>) -> Option<Encoding> {
     match mechanism.output() {
         OutputKind::Bits => Some(Encoding::B1),
         OutputKind::Symbols => symbols.map(|count| Encoding::Symbols { count }),
-        OutputKind::Values => None,
+        OutputKind::Values | OutputKind::Words => None,
     }
 }
 

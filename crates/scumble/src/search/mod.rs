@@ -10,6 +10,7 @@ mod select;
 mod symbols;
 mod table;
 mod top;
+mod words;
 
 pub use hits::write_hits;
 pub use table::{Found, Table, TableSearch};
@@ -56,13 +57,17 @@ impl ExactQueries {
         }
         let mut x = vec![0i64; rows.len() * k];
         mechanism.projection().apply_rows(rows, mechanism.grid(), &mut x)?;
-        let unit = mechanism.projection().sketch_unit() * mechanism.grid().step();
         // The sketch was clipped before its noise: so is the query, to rank like with like.
         let most = match mechanism.perturbation() {
             Perturbation::Noise { clip: Some(clip), .. } => *clip,
             _ => i64::MAX,
         };
-        let values = x.iter().map(|&x| (x.clamp(-most, most) as f64 * unit) as f32).collect();
+        let (mut values, mut exact) = (vec![0.0; x.len()], vec![0.0; k]);
+        for (values, x) in values.chunks_exact_mut(k).zip(x.chunks_exact_mut(k)) {
+            x.iter_mut().for_each(|x| *x = (*x).clamp(-most, most));
+            mechanism.to_exact(x, &mut exact);
+            values.iter_mut().zip(&exact).for_each(|(value, &exact)| *value = exact as f32);
+        }
         Ok(Self { k, values })
     }
 
@@ -134,6 +139,7 @@ struct Searcher {
 enum Way {
     Hamming(HammingScan),
     Packed(symbols::PackedScan),
+    Words(words::WordScan),
     Values { scan: ValueScan, encoder: Encoder, weights: Option<Vec<f32>> },
 }
 
@@ -175,8 +181,10 @@ impl Searcher {
             }
             (metric, queries) => {
                 let (weights, queries) = (row_weights(mechanism), query_values(mechanism, queries));
-                match symbols::PackedScan::new(level, encoder, weights.as_deref(), &queries, metric) {
-                    Some(packed) => Way::Packed(packed),
+                let words = words::WordScan::new(level, encoder, &queries, metric);
+                let packed = || symbols::PackedScan::new(level, encoder, weights.as_deref(), &queries, metric);
+                match words.map(Way::Words).or_else(|| packed().map(Way::Packed)) {
+                    Some(way) => way,
                     None => {
                         let scan = ValueScan::new(level, encoder.k(), &queries, metric);
                         Way::Values { scan, encoder: encoder.clone(), weights }
@@ -193,6 +201,7 @@ impl Searcher {
         let one = |_| match &self.way {
             Way::Hamming(scan) => Best::Nearest(scan.fresh(self.top)),
             Way::Packed(scan) => tops(scan.queries()),
+            Way::Words(scan) => tops(scan.queries()),
             Way::Values { scan, .. } => tops(scan.norms.len()),
         };
         (0..rayon::current_num_threads()).map(one).collect()
@@ -215,6 +224,7 @@ impl Searcher {
         match (&self.way, best) {
             (Way::Hamming(scan), Best::Nearest(best)) => scan.scan(first, rows, best),
             (Way::Packed(scan), Best::Top(best, _)) => scan.scan(first, rows, best),
+            (Way::Words(scan), Best::Top(best, _)) => scan.scan(first, rows, best),
             (Way::Values { scan, encoder, weights }, Best::Top(best, room)) => {
                 let decode = |i: usize, out: &mut [f32]| {
                     encoder.decode(&rows[i * self.width..][..self.width], out);

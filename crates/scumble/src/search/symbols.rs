@@ -35,6 +35,8 @@ impl PackedScan {
     ) -> Option<Self> {
         let (per_byte, values) = encoder.byte_values()?; // value of digit i of byte state s at s * per_byte + i
         let weights = weights.map_or_else(|| vec![1.0; encoder.k()], <[f32]>::to_vec);
+        let mut centres: Vec<f32> = encoder.centres().iter().map(|&centre| centre as f32).collect();
+        centres.resize(encoder.k(), 0.0); // what belongs on top of each coordinate's value
         let block = |queries: &[Vec<f32>]| {
             let mut norms = [1.0f32; LANES];
             if metric == Metric::Cosine {
@@ -42,18 +44,22 @@ impl PackedScan {
                     *norm = super::length(level, query).recip();
                 }
             }
-            (tables(&weights, per_byte, &values, queries), norms)
+            (tables(&weights, &centres, per_byte, &values, queries), norms)
         };
-        let squares = |weights: &[f32]| -> Vec<f32> {
-            let square = |values: &[f32]| values.iter().zip(weights).map(|(v, w)| v * v * w * w).sum();
+        let squares = |(weights, centres): (&[f32], &[f32])| -> Vec<f32> {
+            let square = |values: &[f32]| {
+                let parts = values.iter().zip(weights).zip(centres);
+                parts.map(|((v, w), c)| (v + c) * (v + c) * w * w).sum()
+            };
             values.chunks_exact(per_byte).map(square).collect()
         };
+        let parts = || weights.chunks(per_byte).zip(centres.chunks(per_byte));
         Some(Self {
             level,
             width: encoder.bytes_per_row(),
             queries: queries.len(),
             blocks: queries.chunks(LANES).map(block).collect(),
-            squares: (metric == Metric::Cosine).then(|| weights.chunks(per_byte).map(squares).collect()),
+            squares: (metric == Metric::Cosine).then(|| parts().map(squares).collect()),
         })
     }
 
@@ -83,13 +89,13 @@ impl PackedScan {
     }
 }
 
-fn tables(weights: &[f32], per_byte: usize, values: &[f32], queries: &[Vec<f32>]) -> Tables {
+fn tables(weights: &[f32], centres: &[f32], per_byte: usize, values: &[f32], queries: &[Vec<f32>]) -> Tables {
     let table = |first: usize| {
-        let weights = &weights[first..];
+        let parts = || weights[first..].iter().zip(&centres[first..]);
         let mut table = [[0.0f32; LANES]; 256];
         for (entry, values) in table.iter_mut().zip(values.chunks_exact(per_byte)) {
             for (part, query) in entry.iter_mut().zip(queries) {
-                *part = query[first..].iter().zip(values).zip(weights).map(|((q, v), w)| q * v * w).sum();
+                *part = query[first..].iter().zip(values).zip(parts()).map(|((q, v), (w, c))| q * (v + c) * w).sum();
             }
         }
         table

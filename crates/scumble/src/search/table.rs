@@ -4,11 +4,12 @@ use super::{Best, Hit, Metric, Queries, Searcher, default_metric_of, hits};
 use crate::certificate::{Certificate, ColumnLayout, ContentHasher};
 use crate::columns::{Column, ElementType};
 use crate::files::{
-    OpenError, ReadError, ReleaseFault, ReleasedPiece, altered, read_certificate, read_pieces, released_files,
+    OpenError, ReadError, ReleaseFault, ReleasedPiece, altered, beside_release, read_certificate, read_pieces,
+    released_files,
 };
 use crate::release::{Encoder, Release};
 use scumble_core::error::ParameterError;
-use scumble_core::mechanism::Mechanism;
+use scumble_core::mechanism::{Beside, Mechanism};
 use scumble_core::parallel;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,10 +30,13 @@ struct Part {
 }
 
 impl Part {
-    fn open(path: PathBuf, first: usize) -> Result<Self, OpenError> {
+    fn open(path: PathBuf, first: usize, given: &Beside) -> Result<Self, OpenError> {
         let fault = |error| OpenError::Release { path: path.clone(), fault: ReleaseFault::Certificate(error) };
-        let (certificate, mechanism) = Certificate::parse(&read_certificate(&path)?).map_err(fault)?;
-        let encoder = Encoder::from_statement(&certificate.encoding, certificate.projection.k).map_err(fault)?;
+        let beside = beside_release(&path, given)?;
+        let parsed = Certificate::parse_with(&read_certificate(&path)?, &beside);
+        let (certificate, mechanism) = parsed.map_err(fault)?;
+        let encoding = certificate.encoding.name.parse().map_err(fault)?;
+        let encoder = Encoder::new(&mechanism, Some(encoding)).map_err(fault)?;
         Ok(Self { path, first, certificate, mechanism, encoder })
     }
 
@@ -101,11 +105,16 @@ impl fmt::Debug for TableSearch<'_> {
 impl Table {
     /// Reads the certificates of releases: files, or folders of them (a folder that has a certificate is one release).
     pub fn open(paths: &[PathBuf]) -> Result<Self, OpenError> {
+        Self::open_with(paths, &Beside::default())
+    }
+
+    /// The same with public files that certificates name by their hash and that do not lie beside the releases.
+    pub fn open_with(paths: &[PathBuf], given: &Beside) -> Result<Self, OpenError> {
         let mut parts: Vec<Part> = Vec::new();
         for path in paths {
             for path in released_files(path)? {
                 let first = parts.last().map_or(0, |part| part.first + part.rows());
-                let part = Part::open(path, first)?;
+                let part = Part::open(path, first, given)?;
                 if let Some(other) = parts.first() {
                     part.check(other)?;
                 }

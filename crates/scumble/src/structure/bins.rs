@@ -4,14 +4,12 @@
 //! and again, into k bins of nearly equal size; an attribute's sign is that of its correlation with its bin. Attributes
 //! that never occur are left to OPORP's seed.
 
-use super::SampleHash;
-use super::sample::for_each;
 use super::svd::{Directions, Sample, gram, symmetric_eigen};
 use crate::release::Release;
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Perturbation;
 use scumble_core::projection::{Bins, Origin, ProjectionKind};
-use scumble_core::vectors::{Rows, Scalars};
+use scumble_core::vectors::{Rows, Scalars, TableHash};
 
 /// Values that describe the law of a bin in the sample; an odd number, so that the median is one of them.
 const QUANTILES: usize = 15;
@@ -39,7 +37,7 @@ pub fn learn_bins(rows: Rows<'_>, options: BinsOptions) -> Result<Bins, Paramete
     }
     let sample = Sample::new(rows, true)?;
     let directions = sample.directions(options.components.max(1));
-    let origin = Origin::Sample { rows: rows.len() as u64, sha256: SampleHash::of(rows).finish() };
+    let origin = Origin::Sample { rows: rows.len() as u64, sha256: TableHash::of(rows).finish() };
     let bins = partition(&sample.seen, &directions, rows.dim(), options.k, origin)?;
     let laws = laws(rows, &bins);
     bins.with_laws(QUANTILES, laws)
@@ -160,7 +158,7 @@ fn laws(rows: Rows<'_>, bins: &Bins) -> Vec<f64> {
     let (n, k) = (rows.len(), bins.len());
     let mut sums = vec![0.0; n * k];
     for row in 0..n {
-        for_each(rows, row, |attribute, value| {
+        rows.for_each_value(row, |attribute, value| {
             if let Some((bin, plus)) = bins.place(attribute) {
                 sums[bin * n + row] += if plus { value } else { -value };
             }
@@ -204,7 +202,7 @@ mod tests {
         let (bin, _) = bins.place(0).unwrap();
         let law = bins.law(bin).unwrap();
         assert!(law.len() == QUANTILES && law[0] < -5.0 && law[14] > 5.0 && law[7].abs() < 1.5, "{law:?}");
-        let hash = SampleHash::of(rows).finish();
+        let hash = TableHash::of(rows).finish();
         assert_eq!(bins.origin(), Origin::Sample { rows: n as u64, sha256: hash });
         assert_eq!(Bins::parse(bins.to_text().as_bytes()).unwrap(), bins);
         assert!(

@@ -1,7 +1,6 @@
 //! The main directions of a public sample by subspace iteration: a few passes over its entries, memory for the attributes
 //! that occur. Used on public rows only.
 
-use super::sample::for_each;
 use rayon::prelude::*;
 use scumble_core::error::ParameterError;
 use scumble_core::vectors::Rows;
@@ -36,7 +35,7 @@ impl Sample {
         let mut sums = vec![0.0; rows.dim()];
         let mut bad = false;
         for row in 0..rows.len() {
-            for_each(rows, row, |attribute, value| {
+            rows.for_each_value(row, |attribute, value| {
                 place[attribute] = 0;
                 sums[attribute] += value;
                 bad |= !value.is_finite();
@@ -49,7 +48,7 @@ impl Sample {
         (0..).zip(&seen).for_each(|(at, &attribute)| place[attribute] = at);
         let entries = |row: usize| {
             let mut entries = Vec::new();
-            for_each(rows, row, |attribute, value| entries.push((place[attribute], value)));
+            rows.for_each_value(row, |attribute, value| entries.push((place[attribute], value)));
             entries
         };
         let n = rows.len().max(1) as f64;
@@ -122,7 +121,7 @@ impl Sample {
 }
 
 /// Columns of a matrix with `wide` columns made orthonormal (Gram and Schmidt, twice); a column that vanishes stays zero.
-fn orthonormalise(matrix: &mut [f64], wide: usize) {
+pub(super) fn orthonormalise(matrix: &mut [f64], wide: usize) {
     let n = matrix.len() / wide;
     let column = |matrix: &[f64], c: usize| -> Vec<f64> { (0..n).map(|row| matrix[row * wide + c]).collect() };
     for c in 0..wide {

@@ -49,6 +49,6 @@ pub(crate) fn fraction_bits(projection: &Projection) -> u32 {
     match projection.kind() {
         Gaussian => 16,
         Uniform => 7,
-        Identity | VerySparse { .. } | Rademacher | Oporp { .. } | Bins => 0,
+        Identity | VerySparse { .. } | Rademacher | Oporp { .. } | Bins | Components => 0,
     }
 }

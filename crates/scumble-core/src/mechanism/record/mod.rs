@@ -5,12 +5,14 @@
 
 mod gain;
 mod odds;
+pub mod privbook;
 pub mod privcube;
 pub mod signcap;
 mod vertices;
 
 pub use gain::{Gain, two_sided_quantile};
 
+use self::privbook::Privbook;
 use self::privcube::Privcube;
 use self::signcap::Signcap;
 use crate::error::ParameterError;
@@ -21,11 +23,11 @@ use crate::mechanism::perturbation::Perturbation;
 use crate::mechanism::recipe::Recipe;
 use crate::noise::SecretRng;
 use crate::privacy::{Promise, Unit};
-use crate::projection::{Projection, ProjectionKind};
+use crate::projection::{Projection, ProjectionKind, TableKind};
 use num_rational::BigRational;
 
 /// Steps of the range on the automatic grid: far finer than the weights.
-const STEPS: u64 = 1 << 14;
+pub(crate) const STEPS: u64 = 1 << 14;
 
 /// A whole-record law with its public integers.
 #[derive(Debug, Clone)]
@@ -34,6 +36,8 @@ pub enum Cap {
     Privcube(Privcube),
     /// Signs.
     Signcap(Signcap),
+    /// A word of a public book.
+    Privbook(Privbook),
 }
 
 /// The recipe of a whole-record law: any function of the row may come before it.
@@ -43,14 +47,25 @@ fn recipe(
 ) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Record], "it protects the whole record, at a price that a smaller unit need not pay")?;
     let parameters = setup.parameters;
-    let projection = if parameters.projection.is_none() && parameters.k > parameters.dim {
+    let grid = setup.grid(STEPS)?;
+    let projection = if let Some(file) = &parameters.components {
+        let table = file.table(TableKind::Components, parameters.dim)?;
+        let (_, k) = table.shape();
+        if k != parameters.k || parameters.projection.is_some() || parameters.bins.is_some() {
+            return Err(ParameterError::invalid(format!(
+                "--components takes the place of the projection and has {k} outputs: set k = {k}, and leave --projection \
+                 and --bins out"
+            )));
+        }
+        Projection::with_components(table.clone(), parameters.seed, grid.step())
+    } else if parameters.projection.is_none() && parameters.k > parameters.dim {
         Projection::new(ProjectionKind::Rademacher, parameters.seed, parameters.dim, parameters.k)?
     } else {
         setup.projection(&["oporp", "rademacher", "gaussian", "uniform", "very-sparse", "none"])?
     };
     let cap = cap(parameters.k, setup.epsilon.exact())?;
     let promise = Promise::Private(setup.pure(&cap.worst_ratio())?);
-    Ok(Recipe { grid: setup.grid(STEPS)?, projection, perturbation: Perturbation::Cap(cap), promise })
+    Ok(Recipe { grid, projection, perturbation: Perturbation::Cap(cap), promise })
 }
 
 impl Cap {
@@ -59,6 +74,7 @@ impl Cap {
         match self {
             Self::Privcube(cube) => cube.apply(x, rng),
             Self::Signcap(cap) => cap.apply(x, rng),
+            Self::Privbook(book) => book.apply_rows(x, |_, draw| draw(rng)),
         }
     }
 
@@ -67,14 +83,16 @@ impl Cap {
         match self {
             Self::Privcube(cube) => cube.worst_ratio(),
             Self::Signcap(cap) => cap.worst_ratio(),
+            Self::Privbook(book) => book.worst_ratio(),
         }
     }
 
     /// What an estimator needs to know.
-    pub fn gain(&self) -> Gain {
+    pub fn gain(&self) -> Option<Gain> {
         match self {
-            Self::Privcube(cube) => cube.gain(),
-            Self::Signcap(cap) => cap.gain(),
+            Self::Privcube(cube) => Some(cube.gain()),
+            Self::Signcap(cap) => Some(cap.gain()),
+            Self::Privbook(_) => None,
         }
     }
 
@@ -95,6 +113,12 @@ impl Cap {
                 ("odds", odds),
                 ("least_agreements", cap.tau().into()),
                 ("coordinates", cap.k().into()),
+            ]),
+            Self::Privbook(book) => fields.extend([
+                ("law", "privbook".into()),
+                ("odds", odds),
+                ("favoured", book.favoured().into()),
+                ("words", book.words().into()),
             ]),
         }
         Fact::Fields(fields)

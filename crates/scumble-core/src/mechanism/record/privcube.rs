@@ -13,12 +13,12 @@ use super::vertices::{Vertices, WEIGHT_LIMIT};
 use super::{Cap, Gain};
 use crate::error::ParameterError;
 use crate::exact::WorstRatio;
-use crate::mechanism::parameters::Setup;
+use crate::mechanism::parameters::{Purpose, Setup};
 use crate::mechanism::recipe::Recipe;
 use crate::noise::{Choice, SecretRng};
 use num_bigint::BigUint;
 use num_rational::BigRational;
-use num_traits::One;
+use num_traits::{One, ToPrimitive};
 use std::cell::RefCell;
 
 /// Weights are spread to this standard deviation before rounding: about 1% of the correlation is lost to it.
@@ -39,18 +39,27 @@ pub struct Privcube {
 }
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
-    super::recipe(setup, |k, epsilon| Ok(Cap::Privcube(Privcube::new(k, epsilon)?)))
+    super::recipe(setup, |k, epsilon| Ok(Cap::Privcube(Privcube::for_purpose(k, epsilon, setup.parameters.purpose)?)))
 }
 
 impl Privcube {
     /// Fixes and checks every public number. Reads no private data, so its errors may be shown to anyone.
     pub fn new(k: usize, epsilon: &BigRational) -> Result<Self, ParameterError> {
+        Self::for_purpose(k, epsilon, None)
+    }
+
+    /// The same with the cap that suits a purpose. The cap is public, so that the proof is the same for any.
+    pub fn for_purpose(k: usize, epsilon: &BigRational, purpose: Option<Purpose>) -> Result<Self, ParameterError> {
         if !(1..=128).contains(&k) {
             return Err(ParameterError::invalid(words!("privcube needs k between 1 and 128, got {k}")));
         }
         let odds = Odds::new(epsilon)?;
         let typical = Typical::new(k);
-        let cap = typical.best_cap(&odds);
+        let cap = match purpose {
+            Some(Purpose::Search) => search_cap(k, epsilon, &odds),
+            Some(Purpose::Training) => typical.best_cap(&odds, |mean| mean),
+            None => typical.best_cap(&odds, |mean| mean * mean.sqrt()),
+        };
         let gain = typical.gain(cap, &odds);
         let uniform = Odds::denom() << k;
         let coin = Choice::new([odds.excess() * cap, uniform]);
@@ -217,6 +226,23 @@ fn cap_moments(vertices: &Vertices, norm1: f64, cap: u128) -> (f64, f64) {
     (first / cap as f64, second / cap as f64)
 }
 
+/// `M = floor(q 2^k)` with `q = p / (p + (1-p) E)`: a member of the cap is drawn with probability p, which is .6 up to
+/// epsilon 12, .9 at 20 and .93 from 30 on, on lines between. In exact rationals, so that it is the same on every machine.
+fn search_cap(k: usize, epsilon: &BigRational, odds: &Odds) -> u128 {
+    let ratio = |num: i64, den: i64| BigRational::new(num.into(), den.into());
+    let p = if *epsilon <= ratio(12, 1) {
+        ratio(3, 5)
+    } else if *epsilon <= ratio(20, 1) {
+        ratio(3, 5) + (epsilon - ratio(12, 1)) * ratio(3, 80)
+    } else {
+        (ratio(9, 10) + (epsilon - ratio(20, 1)) * ratio(3, 1000)).min(ratio(93, 100))
+    };
+    let e = BigRational::new(odds.numer.clone().into(), Odds::denom().into());
+    let q = &p / (&p + (BigRational::one() - &p) * e);
+    let cap = (q * BigRational::from_integer((BigUint::one() << k).into())).floor().to_integer();
+    cap.to_u128().unwrap_or(u128::MAX).clamp(1, 1 << (k - 1))
+}
+
 /// The record for which the cap is chosen: as many coordinates of each absolute weight as a Gaussian vector has.
 struct Typical {
     k: usize,
@@ -242,11 +268,11 @@ impl Typical {
         Self { k, norm1, norm2, vertices }
     }
 
-    /// The cap that ends with one of the typical record's levels and has the largest `share * mean^(3/2)`.
+    /// The cap that ends with one of the typical record's levels and has the largest `share * worth(mean)`.
     ///
     /// The plain mean is best for training; search, which lives on the rows that stand out, wants a smaller cap. On real
     /// embeddings this exponent costs training less than .01 and gives search most of what there is to gain.
-    fn best_cap(&self, odds: &Odds) -> u128 {
+    fn best_cap(&self, odds: &Odds, worth: fn(f64) -> f64) -> u128 {
         let half = 1u128 << (self.k - 1);
         let mut best = (0.0, half);
         let mut cap = 0u128;
@@ -257,7 +283,7 @@ impl Typical {
             }
             if self.vertices.at(penalty) > 0 {
                 let (mean, _) = cap_moments(&self.vertices, self.norm1, cap);
-                let merit = odds.share(&cap.into(), self.k) * mean * mean.sqrt();
+                let merit = odds.share(&cap.into(), self.k) * worth(mean);
                 best = if merit > best.0 { (merit, cap) } else { best };
             }
             if cap == half {
@@ -356,6 +382,25 @@ mod tests {
             let cube = cube(w.len(), epsilon);
             assert!(is_right(&cube, w, &cube.probabilities(w)), "epsilon {epsilon} {w:?}");
             assert!(cube.worst_ratio().at_most_exp(&rational(epsilon)));
+        }
+    }
+
+    /// Search and training caps: other public numbers under the same proof, in exact rationals.
+    #[test]
+    fn caps_of_every_purpose_have_the_law() {
+        for (i, w) in weight_vectors().iter().enumerate().step_by(3) {
+            let epsilon = [0.1, 1.0, 3.0, 6.0, 13.0, 25.0][i / 3 % 6];
+            for purpose in [Purpose::Search, Purpose::Training] {
+                let cube = Privcube::for_purpose(w.len(), &rational(epsilon), Some(purpose)).unwrap();
+                assert!(is_right(&cube, w, &cube.probabilities(w)), "{purpose:?} epsilon {epsilon} {w:?}");
+            }
+        }
+        for (epsilon, p) in
+            [(5.0, 0.6), (12.0, 0.6), (16.0, 0.75), (20.0, 0.9), (25.0, 0.915), (30.0, 0.93), (40.0, 0.93)]
+        {
+            let cap = search_cap(64, &rational(epsilon), &Odds::new(&rational(epsilon)).unwrap()) as f64;
+            let expected = p / (p + (1.0 - p) * f64::exp(epsilon)) * 2f64.powi(64);
+            assert!((cap / expected - 1.0).abs() < 1e-6 || (cap - expected).abs() < 2.0, "{epsilon}: {cap} {expected}");
         }
     }
 

@@ -1,5 +1,6 @@
-//! What is done with a release: certificate, decoding, estimates, statistics, symbols.
+//! What is done with a release: bins, certificate, decoding, estimates, statistics, symbols.
 
+mod bins;
 mod certificate;
 mod claims;
 mod decoding;

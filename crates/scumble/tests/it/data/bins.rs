@@ -4,11 +4,12 @@
 use crate::support::{released, shared};
 use scumble::decode::{self, Method};
 use scumble::files::{Batch, ReadOptions, read_all};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble::projection::{Partition, Seed};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Purpose};
+use scumble::projection::{Partition, Seed, TableFile};
 use scumble::recall::{Features, precision_recall, true_neighbours};
 use scumble::release::{Encoding, Release};
 use scumble::search::{ExactQueries, Queries, search};
+use scumble::structure::{BinsOptions, learn_bins, make_book};
 use scumble::vectors::{Layout, Range, Rows};
 
 const ROWS: usize = 20_000;
@@ -19,6 +20,7 @@ const TOP: usize = 50;
 pub struct Images {
     rows: Batch,
     queries: Batch,
+    first: usize,
     truth: Vec<Vec<u32>>,
 }
 
@@ -35,14 +37,20 @@ fn data(name: &str) -> Option<Batch> {
 
 impl Images {
     pub fn mnist() -> Option<Self> {
-        Self::new(data("mnist/train-images-idx3-ubyte.gz")?, data("mnist/t10k-images-idx3-ubyte.gz")?)
+        Self::new(data("mnist/train-images-idx3-ubyte.gz")?, data("mnist/t10k-images-idx3-ubyte.gz")?, 0)
     }
 
-    fn new(rows: Batch, queries: Batch) -> Option<Self> {
+    /// The first rows of CIFAR, and queries from its last 10,000.
+    pub fn cifar() -> Option<Self> {
+        let all = || data("cifar10-gray/gray.npy.gz");
+        Self::new(all()?, all()?, 50_000)
+    }
+
+    fn new(rows: Batch, queries: Batch, first: usize) -> Option<Self> {
         let features = |rows: Rows<'_>| Features::from_rows(&rows);
-        let truth =
-            true_neighbours(&features(rows.rows().slice(0, ROWS)), &features(spread(&queries, 0, 50)), TOP).unwrap();
-        Some(Self { rows, queries, truth })
+        let truth = true_neighbours(&features(rows.rows().slice(0, ROWS)), &features(spread(&queries, first, 50)), TOP)
+            .unwrap();
+        Some(Self { rows, queries, first, truth })
     }
 
     pub fn rows(&self) -> Rows<'_> {
@@ -50,7 +58,12 @@ impl Images {
     }
 
     pub fn queries(&self) -> Rows<'_> {
-        spread(&self.queries, 0, 50)
+        spread(&self.queries, self.first, 50)
+    }
+
+    /// 200 rows that are neither released nor asked for.
+    pub fn sample(&self) -> Rows<'_> {
+        self.rows.rows().slice(30_000, 200)
     }
 
     /// recall@50 with private queries and with exact ones, mean of three draws of the noise.
@@ -90,7 +103,8 @@ impl Images {
 pub fn staircase(bins: Partition, k: usize, epsilon: f64) -> Parameters {
     let range = Range { lo: 0.0, hi: 255.0 };
     let id = MechanismId::DpOporpStaircase;
-    Parameters { bins: Some(bins), ..Parameters::new(id, 784, k, epsilon, 255.0, range, Seed([1; 32])) }
+    let dim = bins.bins(784, k).map_or(1024, |bins| bins.dim());
+    Parameters { bins: Some(bins), ..Parameters::new(id, dim, k, epsilon, 255.0, range, Seed([1; 32])) }
 }
 
 #[test]
@@ -110,4 +124,86 @@ fn mnist_blocks_reach_the_table() {
     let found = mnist.recall(&nibbles, Some(Encoding::B4));
     println!("MNIST epsilon 1, 256 bits a row: {:.3} / {:.3}", found.0, found.1);
     assert!(found.0 >= 0.32 && found.1 >= 0.41, "{found:?}");
+}
+
+#[test]
+fn cifar_blocks_reach_the_table() {
+    let Some(cifar) = Images::cifar() else { return };
+    let grid: Partition = "grid:32x32".parse().unwrap();
+    for (epsilon, private, exact) in [(1.0, 0.33, 0.41), (3.0, 0.60, 0.64)] {
+        let k = grid.suggested_k(epsilon).unwrap();
+        let found = cifar.recall(&staircase(grid.clone(), k, epsilon), None);
+        println!("CIFAR epsilon {epsilon}, {k} blocks: {:.3} / {:.3}", found.0, found.1);
+        assert!(found.0 >= private && found.1 >= exact, "epsilon {epsilon}: {found:?}");
+    }
+}
+
+/// Bins learned from 200 public rows, at epsilon 1.
+#[test]
+fn bins_learned_from_200_rows_reach_the_table() {
+    for (name, images) in [("MNIST", Images::mnist()), ("CIFAR", Images::cifar())] {
+        let Some(images) = images else { continue };
+        let bins = Partition::of(&learn_bins(images.sample(), BinsOptions::new(64)).unwrap());
+        let range = Range { lo: 0.0, hi: 255.0 };
+        let id = MechanismId::DpOporpStaircase;
+        let parameters = Parameters::new(id, images.rows().dim(), 64, 1.0, 255.0, range, Seed([1; 32]));
+        let found = images.recall(&Parameters { bins: Some(bins), ..parameters }, None);
+        println!("{name} epsilon 1, learned bins: {:.3} / {:.3}", found.0, found.1);
+        assert!(found.0 >= 0.31 && found.1 >= 0.39, "{name}: {found:?}");
+    }
+}
+
+/// MiniLM, exact queries, recall@10: the table of the specification for records.
+struct Sentences {
+    rows: Batch,
+    public: Batch,
+}
+
+impl Sentences {
+    fn load() -> Option<Self> {
+        Some(Self { rows: data("minilm-clinc150/embeddings.npy")?, public: data("minilm-public/embeddings.npy")? })
+    }
+
+    fn recall(&self, parameters: Parameters) -> f64 {
+        let (rows, queries) = (self.rows.rows().slice(0, 15_000), self.rows.rows().slice(18_000, 200));
+        let features = |rows: Rows<'_>| Features::from_rows(&rows);
+        let truth = true_neighbours(&features(rows), &features(queries), 10).unwrap();
+        let mechanism = Mechanism::new(parameters).unwrap();
+        let exact = ExactQueries::project(&mechanism, queries).unwrap();
+        let each = (0..3).map(|draw| {
+            let release = released(&mechanism, None, draw, rows);
+            let found = search(&release, Queries::Exact(&exact), 10, None).unwrap();
+            let rankings: Vec<Vec<u32>> =
+                found.iter().map(|hits| hits.iter().map(|hit| hit.row as u32).collect()).collect();
+            precision_recall(&rankings, &truth, &[10])[0].recall
+        });
+        each.sum::<f64>() / 3.0
+    }
+}
+
+fn record(id: MechanismId, k: usize, epsilon: f64) -> Parameters {
+    Parameters::new(id, 384, k, epsilon, 0.5, Range { lo: -0.25, hi: 0.25 }, Seed([1; 32]))
+}
+
+#[test]
+fn search_caps_find_sentences() {
+    let Some(sentences) = Sentences::load() else { return };
+    for (epsilon, least) in [(10.0, 0.09), (20.0, 0.28), (30.0, 0.39)] {
+        let purpose = Some(Purpose::Search);
+        let found = sentences.recall(Parameters { purpose, ..record(MechanismId::Privcube, 64, epsilon) });
+        println!("MiniLM epsilon {epsilon}, search cap: {found:.3}");
+        assert!(found >= least, "epsilon {epsilon}: {found}");
+    }
+}
+
+#[test]
+fn books_find_sentences() {
+    let Some(sentences) = Sentences::load() else { return };
+    let own = sentences.rows.rows().slice(18_200, 3_500); // held apart: neither released nor asked for
+    for (name, public, least) in [("public", sentences.public.rows(), 0.12), ("in-domain", own, 0.28)] {
+        let book = Some(TableFile::of(make_book(public, 16_384).unwrap()));
+        let found = sentences.recall(Parameters { book, ..record(MechanismId::Privbook, 384, 10.0) });
+        println!("MiniLM epsilon 10, {name} book: {found:.3}");
+        assert!(found >= least, "{name}: {found}");
+    }
 }
