@@ -36,7 +36,7 @@ from ._files import release_file
 from ._keys import keygen, sticky_seed
 from ._mechanism import Mechanism, mechanisms
 from ._plan import Plan, plan
-from ._release import Release, check_certificate, load, verify
+from ._release import Release, check_certificate, inspect, load, verify
 from ._scumble import __version__
 from ._search import Hits, search
 from ._statistics import Family, Statistics, decode, statistics
@@ -67,6 +67,7 @@ __all__ = [
     "evaluate",
     "inner_product",
     "inner_product_with_query",
+    "inspect",
     "keygen",
     "load",
     "mechanisms",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,6 +40,7 @@ class Sparse:
 
 def blocks(x: Any, dim: int) -> Iterator[Any]:
     """Views of the rows of `x`. Raises if `x` does not have `dim` columns."""
+    _check_kind(x)
     if hasattr(x, "tocsr") and hasattr(x, "nnz"):
         yield _sparse(x, dim)
     elif not isinstance(x, np.ndarray) and (hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")):
@@ -52,7 +54,46 @@ def blocks(x: Any, dim: int) -> Iterator[Any]:
         yield from _dense(_matrix(x, dim))
 
 
+def _check_kind(x: Any) -> None:
+    """Names the mistakes that are made most."""
+    if isinstance(x, (str, bytes, os.PathLike)):
+        raise TypeError("this is a path, not rows: scumble.release_file(in, out, mechanism=m) releases a file")
+    kind = type(x)
+    if kind.__module__.split(".")[0] == "torch":
+        if x.requires_grad:
+            raise TypeError("this tensor has a gradient, which noise would cut: give x.detach()")
+        if str(x.dtype) == "torch.bfloat16":
+            raise TypeError("numpy has no bfloat16: give x.float()")
+
+
+def _frame(x: Any, dim: int) -> np.ndarray | None:
+    """A pandas frame as a matrix; None for anything else."""
+    if not (hasattr(x, "columns") and hasattr(x, "dtypes") and hasattr(x, "to_numpy")) or isinstance(x, np.ndarray):
+        return None
+    names = [str(name) for name in x.columns]
+    if len(names) != dim:
+        beside = [name for name in names if name.lower() in ("id", "ids", "label", "labels", "index", "unnamed: 0")]
+        hint = f"; drop {', '.join(beside)}, or give ids= and labels=" if beside else ""
+        if any(str(kind) in ("object", "String") or str(kind).startswith("List") for kind in _kinds(x)):
+            hint = "; if one column holds the vectors, give that column, such as frame['vector']"
+        raise DataError(f"the frame has {len(names)} columns, expected {dim} attributes{hint}")
+    if any(str(kind)[:1] in "FIU" and str(kind)[1:2].islower() for kind in _kinds(x)) and hasattr(x, "isna"):
+        missing = x.isna().to_numpy()
+        if missing.any():
+            row, column = (int(at) for at in np.argwhere(missing)[0])
+            raise DataError(f"row {row}, column {column}: value is missing; fill it or drop the row", row, column)
+        return x.to_numpy(dtype=np.float64)  # nullable pandas numbers
+    return None
+
+
+def _kinds(x: Any) -> list[Any]:
+    return list(x.dtypes)
+
+
 def _matrix(x: Any, dim: int) -> np.ndarray:
+    frame = _frame(x, dim)
+    if frame is not None:
+        return frame
     if np.ma.is_masked(x):
         raise DataError("some values are masked, and would be released as they lie under the mask: fill or drop them first")
     try:

@@ -14,8 +14,8 @@ import numpy as np
 from . import _input, _scumble
 from ._account import Account, charge
 from ._errors import NotPrivate, ParameterError
-from ._keys import Key, secret
-from ._release import Release
+from ._keys import Key, secret, sticky_seed
+from ._release import Release, facts_table
 
 
 def mechanisms() -> list[dict[str, str]]:
@@ -98,11 +98,13 @@ class Mechanism:
             raise TypeError(f"mechanism must be an id, see scumble.mechanisms(), got {type(mechanism).__name__}")
         arguments = {name: value for name, value in locals().items() if name != "self"}
         self._inner = _scumble.Mechanism(json.dumps(fields(**arguments)))
+        self._fresh_seed = seed is None
 
     @classmethod
     def _wrap(cls, inner: _scumble.Mechanism) -> Mechanism:
         self = cls.__new__(cls)
         self._inner = inner
+        self._fresh_seed = False
         return self
 
     @classmethod
@@ -186,8 +188,8 @@ class Mechanism:
 
         `sticky_key`: noise from this key, a file of :func:`scumble.keygen` or its content, in place of fresh noise: a row
         that has not changed since another release with this key and mechanism gives the same bytes, at no further cost,
-        and the account is charged for what is new only. Needs `ids`, and a mechanism with the same seed every time, such
-        as ``seed=scumble.sticky_seed(key)``.
+        and the account is charged for what is new only. Needs `ids`. A mechanism that was given no seed takes that of the
+        key (:func:`scumble.sticky_seed`).
         `sign`: signs the certificate with this key. Rows without ids get their numbers, as with an account.
 
         Without a sticky key every call spends epsilon on every row: releasing the same rows twice costs twice.
@@ -198,6 +200,12 @@ class Mechanism:
         >>> r.bits.shape, r.ids[:2].tolist(), r.labels[:2].tolist()
         ((64, 3), [1000, 1001], ['a', 'b'])
         """
+        if sticky_key is not None and self._fresh_seed:
+            # All releases with one key share its seed, so that they can be compared; as on the command line.
+            seeded = Mechanism.from_parameters(self.parameters | {"seed": sticky_seed(sticky_key).hex()})
+            return seeded.release(
+                x, ids=ids, labels=labels, encoding=encoding, account=account, sticky_key=sticky_key, sign=sign
+            )
         rows = _input.rows_of(x)
         if sticky_key is not None and ids is None:
             raise NotPrivate("refused: a sticky release needs ids, to know a row again when others come and go")
@@ -237,6 +245,12 @@ class Mechanism:
         """
         parts = [self._inner.project(block) for block in _input.blocks(x, self.dim)]
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
+
+    def _repr_html_(self) -> str:
+        p, promise = self.parameters, self.guarantee
+        names = ("mechanism", "dim", "k", "epsilon", "delta", "beta", "unit")
+        facts = {name: p[name] for name in names if name in p} | {"promise": promise["statement"]}
+        return facts_table("Mechanism", facts)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mechanism) and self.parameters == other.parameters

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _input, _scumble
 from ._mechanism import Mechanism, fields
+from ._release import facts_table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +26,17 @@ class Plan:
     """What a trial on the sample found, if there was one."""
     alternatives: list[dict[str, Any]]
     """The best choice of every mechanism and size, best first: parameters, encoding, forecast, measured."""
+
+    def _repr_html_(self) -> str:
+        recall = self.forecast["recall"]
+        facts = {
+            "mechanism": repr(self.mechanism),
+            "encoding": self.encoding,
+            "recall, both sides private": f"{recall['private']:.2f}",
+            "recall, exact query": f"{recall['exact_query']:.2f}",
+            "recall without privacy": f"{recall['without_privacy']:.2f}",
+        }
+        return facts_table("Plan", facts)
 
     def __repr__(self) -> str:
         recall = self.forecast["recall"]

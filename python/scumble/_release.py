@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import html
 import json
 import os
+import tempfile
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,17 +105,105 @@ class Release:
         """
         self._inner.save(os.fspath(path))
 
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        """The released values of these rows: ``r[3]``, ``r[10:20]``, ``r[[1, 5]]``."""
+        return self.values[rows]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The released values, so that numpy and scikit-learn take a release as it is."""
+        values = self.values if dtype is None else self.values.astype(dtype, copy=False)
+        return values.copy() if copy else values
+
+    def to_arrow(self) -> Any:
+        """A pyarrow table: ``id`` and ``label`` where there are any, and ``sketch``, with the certificate in its metadata."""
+        import pyarrow as pa
+
+        columns = {"id": self.ids, "label": self.labels}
+        arrays = {name: pa.array(column.tolist()) for name, column in columns.items() if column is not None}
+        if self.encoding == "f32":
+            arrays["sketch"] = pa.FixedSizeListArray.from_arrays(pa.array(self.values.ravel()), self.k)
+        else:
+            packed = np.ascontiguousarray(self.packed)
+            kind = pa.binary(packed.shape[1])
+            arrays["sketch"] = pa.FixedSizeBinaryArray.from_buffers(kind, len(self), [None, pa.py_buffer(packed)])
+        return pa.table(arrays).replace_schema_metadata({"scumble.certificate": self.certificate_json})
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The Arrow PyCapsule interface: polars, duckdb and others read a release in place."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> Any:
+        """A pandas frame of the released values, one column per coordinate, the ids as its index, ``label`` last."""
+        import pandas as pd
+
+        index = None if self.ids is None else pd.Index(self.ids, name="id")
+        frame = pd.DataFrame(self.values, index=index, columns=[f"s{j}" for j in range(self.k)])
+        return frame if self.labels is None else frame.assign(label=self.labels)
+
+    def __reduce__(self) -> Any:
+        ids, labels = (None if column is None else column.tolist() for column in (self.ids, self.labels))
+        return _restored, (self.certificate_json, self._inner.bytes().tobytes(), ids, labels)
+
+    def _repr_html_(self) -> str:
+        c = self.certificate
+        facts = {
+            "rows": len(self),
+            "mechanism": c["mechanism"]["id"],
+            "promise": c["guarantee"]["statement"],
+            "sketch": f"k = {self.k}, {self.encoding}",
+        }
+        return facts_table("Release", facts)
+
     def __repr__(self) -> str:
         return f"Release({len(self)} rows, {self.certificate['mechanism']['id']}, k={self.k}, {self.encoding})"
 
 
-def load(path: str | os.PathLike[str], *, key: Key | None = None) -> Release:
+def _restored(certificate: str, packed: bytes, ids: list[Any] | None, labels: list[Any] | None) -> Release:
+    """A pickled release; its hashes are compared again."""
+    return Release(_scumble.Release.from_parts(certificate, packed, ids, labels))
+
+
+def facts_table(title: str, facts: dict[str, Any]) -> str:
+    """A small table for notebooks."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
+        for name, value in facts.items()
+    )
+    return f"<table><caption style='text-align:left'><b>scumble: {html.escape(title)}</b></caption>{rows}</table>"
+
+
+def load(path: str | os.PathLike[str] | bytes, *, key: Key | None = None) -> Release:
     """Reads a release: ``.parquet``, ``.npy`` with its certificate, or a folder of Parquet files as Spark writes them.
+
+    `path` may also be the bytes of a Parquet release, or an ``http(s)`` URL of one, which is fetched whole.
 
     The certificate's numbers are derived again and the data's hashes compared: what does not fit is a
     :class:`scumble.CertificateError`. `key`: the public key with which it must be signed, as its file or that file's content.
     """
-    return Release(_scumble.Release.load(os.fspath(path), None if key is None else public(key)))
+    signer = None if key is None else public(key)
+    if isinstance(path, str) and path.startswith(("http://", "https://")):
+        with urllib.request.urlopen(path) as answer:
+            path = answer.read()
+    if not isinstance(path, bytes):
+        return Release(_scumble.Release.load(os.fspath(path), signer))
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "release.parquet")
+        with open(copy, "wb") as file:
+            file.write(path)
+        return Release(_scumble.Release.load(copy, signer))
+
+
+def inspect(release: Release | str | os.PathLike[str]) -> str:
+    """The privacy statement of a release, as Markdown: what is protected, from whom, and what is not.
+
+    >>> import numpy as np, scumble
+    >>> m = scumble.Mechanism("raw-laplace", dim=2, epsilon=1.0, range=(0, 1), seed=bytes(32))
+    >>> print(scumble.inspect(m.release(np.zeros((1, 2)))).splitlines()[0])
+    # Privacy statement
+    """
+    release = release if isinstance(release, Release) else load(release)
+    return _scumble.statement(release.certificate_json)
 
 
 def verify(path: str | os.PathLike[str], *, key: Key | None = None) -> dict[str, Any]:

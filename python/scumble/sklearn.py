@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._account import Account
+from ._errors import NotPrivate
 from ._mechanism import Mechanism
 from ._release import Release
 
@@ -16,8 +18,9 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     """Replaces every row by its differentially private sketch, so that all that follows in a pipeline is private too.
 
     ``fit`` reads the number of features and nothing else: the projection is public and free of data, the other
-    parameters must not be computed from the rows. ``transform`` draws fresh secret noise on every call: calling it twice
-    on the same rows gives different values and spends epsilon twice.
+    parameters must not be computed from the rows. ``fit_transform`` and ``transform`` draw fresh secret noise on every
+    call. Releasing the same rows twice spends epsilon twice, so it needs an `account`, which is charged each time;
+    without one it is refused. That is what a grid search would do: release once, and search over what follows.
 
     Parameters
     ----------
@@ -26,6 +29,10 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     seed : public seed of the projection, 32 bytes or 64 hexadecimal digits; by default ``fit`` makes a fresh one. Fit
         once and transform every table with the same object, or give the seed: sketches of other seeds do not compare.
     encoding : see :meth:`scumble.Mechanism.release`.
+    account : the data set's :class:`scumble.Account`; every release is charged to it.
+    exact_transform : True lets ``transform`` project without noise, for test rows and queries that their owner keeps; the
+        training rows of ``fit_transform`` are released all the same. Off by default: a transformer called private must
+        not hand out exact rows because someone forgot an argument.
     options : further arguments of :class:`scumble.Mechanism`, as a dict.
 
     Attributes
@@ -41,7 +48,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     >>> from scumble.sklearn import PrivateProjection
     >>> rng = np.random.default_rng(0)
     >>> x = rng.random((400, 64)); y = x[:, :32].sum(1) > x[:, 32:].sum(1)
-    >>> model = make_pipeline(PrivateProjection(epsilon=10.0, range=(0, 1)), LinearSVC())
+    >>> model = make_pipeline(PrivateProjection(epsilon=10.0, range=(0, 1), exact_transform=True), LinearSVC())
     >>> model.fit(x[:300], y[:300]).predict(x[300:]).shape
     (100,)
     """
@@ -50,9 +57,9 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self,
         mechanism: str = "dp-oporp-staircase",
         *,
+        range: tuple[float, float],
         k: int | str = "auto",
         epsilon: float = 5.0,
-        range: tuple[float, float] = (0.0, 1.0),
         beta: float | None = None,
         delta: float | None = None,
         unit: str | None = None,
@@ -60,6 +67,8 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         repeats: int = 1,
         encoding: str | None = None,
         options: dict[str, Any] | None = None,
+        account: Account | None = None,
+        exact_transform: bool = False,
     ) -> None:
         self.mechanism = mechanism
         self.k = k
@@ -72,6 +81,8 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.repeats = repeats
         self.encoding = encoding
         self.options = options
+        self.account = account
+        self.exact_transform = exact_transform
 
     def fit(self, X: Any, y: Any = None) -> PrivateProjection:
         """Fixes the mechanism for the number of features of `X`."""
@@ -98,11 +109,20 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """The release of `X`, with its certificate. Spends epsilon on every row."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return self.mechanism_.release(X, ids=ids, labels=labels, encoding=self.encoding)
+        if self.account is None:
+            _SEEN.first_time(X)
+        return self.mechanism_.release(X, ids=ids, labels=labels, encoding=self.encoding, account=self.account)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """Fits, and releases the rows: float32 ``[rows, k]``; bits as -1 and 1. Spends epsilon on every row."""
+        return self.fit(X, y).release(X).values
 
     def transform(self, X: Any) -> np.ndarray:
-        """The released values, float32 ``[rows, k]``; bits as -1 and 1. Spends epsilon on every row."""
-        return self.release(X).values
+        """The released values, which spend epsilon on every row; with `exact_transform` what a release would estimate."""
+        if not self.exact_transform:
+            return self.release(X).values
+        check_is_fitted(self)
+        return self.mechanism_.project(validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False))
 
     @property
     def _n_features_out(self) -> int:
@@ -114,3 +134,35 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         tags.non_deterministic = True  # the noise is secret and fresh by design
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+class _Seen:
+    """Rows that this process has released without an account, by a hash that means nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._factors = np.random.default_rng().integers(1, 2**63, 4096, dtype=np.uint64) | np.uint64(1)
+        self._hashes = np.empty(0, np.uint64)
+
+    def first_time(self, X: Any) -> None:
+        """Refuses rows that were released before."""
+        found = np.unique(self._hash(X))
+        if np.isin(found, self._hashes, assume_unique=True).any():
+            raise NotPrivate(
+                "refused: some of these rows were released before, and every further release spends epsilon again. "
+                "Instead: give account=, which is charged each time, or release once and search over what follows"
+            )
+        self._hashes = np.union1d(self._hashes, found)
+
+    def _hash(self, X: Any) -> np.ndarray:
+        if hasattr(X, "tocsr"):
+            X = X.tocsr()
+            factors = self._factors[X.indices % len(self._factors)]
+            each = (X.data.astype(np.float64) + 0.0).view(np.uint64) * factors  # wraps
+            return np.add.reduceat(np.append(each, np.uint64(0)), X.indptr[:-1]) * (np.diff(X.indptr) > 0)
+        dense = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+        factors = self._factors[np.arange(dense.shape[1]) % len(self._factors)]
+        rotated = dense.view(np.uint64)
+        return (rotated ^ (rotated >> np.uint64(29))) @ factors
+
+
+_SEEN = _Seen()

@@ -4,7 +4,6 @@ use scumble::error::ParameterError;
 use scumble::files::{JobError, OpenError, ReadError, WriteError};
 use scumble::ledger::LedgerError;
 use scumble::plan::{AskError, PlanError};
-use std::process::ExitCode;
 
 /// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,12 +14,6 @@ pub enum Exit {
     Refused = 1,
     /// Wrong use, unreadable input, output that cannot be written.
     Error = 2,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
-    }
 }
 
 /// Why a run ended early, in one line that says what to do.

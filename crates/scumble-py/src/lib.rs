@@ -20,9 +20,17 @@ mod statistics;
 
 use pyo3::prelude::*;
 
+/// Runs the command line; gives its exit status. Ctrl-C ends the process, as it ends the binary.
+#[pyfunction]
+fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| scumble_cli::command(arguments))
+}
+
 /// The compiled part of scumble.
 #[pymodule]
 mod _scumble {
+    #[pymodule_export]
+    use super::command;
     #[pymodule_export]
     use super::device::{DeviceClient, refusals};
     #[pymodule_export]
@@ -38,7 +46,7 @@ mod _scumble {
     #[pymodule_export]
     use super::plan::plan;
     #[pymodule_export]
-    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search};
+    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search, statement};
     #[pymodule_export]
     use super::releaser::Releaser;
     #[pymodule_export]
@@ -47,6 +55,11 @@ mod _scumble {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // A panic must not carry a value of the input to the terminal: the hook says where, never what.
+        std::panic::set_hook(Box::new(|info| {
+            let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+            eprintln!("scumble: internal error{}. Please report it", place.unwrap_or_default());
+        }));
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -3,16 +3,16 @@
 use crate::errors::{OrRaise, raise};
 use crate::input::Input;
 use crate::keys::check_signer;
-use crate::mechanism::{Mechanism, misuse};
+use crate::mechanism::{Mechanism, Names, misuse};
 use crate::statistics::method;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use scumble::certificate::{Certificate, Content};
+use scumble::certificate::Certificate;
 use scumble::columns::Column;
 use scumble::decode::{self, DecodeError};
 use scumble::estimate as estimators;
-use scumble::files::{Format, ReleaseWriter, ReleasedBlock, Seal, check_seal, open_release};
+use scumble::files::{Format, Seal, check_seal, open_release, write_release};
 use scumble::release;
 use scumble::search::{self as engine, ExactQueries, Metric, Queries};
 use std::path::PathBuf;
@@ -54,27 +54,22 @@ impl Release {
 
     /// Writes `.parquet`, or `.npy` with its sidecars.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let release = &self.inner;
-        let encoder = release.encoder();
-        py.detach(|| {
-            let mut writer = ReleaseWriter::create(&path, encoder.k(), encoder.encoding())?;
-            writer.write(ReleasedBlock {
-                rows: release.len(),
-                bytes: release.bytes(),
-                ids: release.ids(),
-                labels: release.labels(),
-            })?;
-            writer.finish(|hashes| {
-                let (own, rows, content) = (release.certificate(), hashes.rows, Content::from(hashes));
-                if own.content == content {
-                    return own.to_json(); // with its signature, if it has one
-                }
-                // Parquet numbers rows that have no ids, and the hashes tell.
-                let certificate = Certificate::new(release.mechanism(), encoder, rows, content);
-                if own.sticky { certificate.sticky() } else { certificate }.to_json()
-            })
-        })
-        .or_raise(py)
+        py.detach(|| write_release(&path, &self.inner)).or_raise(py)
+    }
+
+    /// Puts a pickled release together again; the hashes are compared.
+    #[staticmethod]
+    #[pyo3(signature = (certificate, bytes, ids=None, labels=None))]
+    fn from_parts(
+        py: Python<'_>,
+        certificate: &str,
+        bytes: Vec<u8>,
+        ids: Option<Names>,
+        labels: Option<Names>,
+    ) -> PyResult<Self> {
+        let (ids, labels) = (ids.map(Column::from), labels.map(Column::from));
+        let inner = py.detach(|| release::Release::restored(certificate, bytes, ids, labels));
+        Ok(Self { inner: inner.map_err(|error| raise(py, "CertificateError", error))? })
     }
 
     fn __len__(&self) -> usize {
@@ -112,6 +107,14 @@ impl Release {
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         names(py, self.inner.labels())
     }
+}
+
+/// The privacy statement of a certificate's text, as Markdown.
+#[pyfunction]
+pub fn statement(py: Python<'_>, text: &str) -> PyResult<String> {
+    let parsed = py.detach(|| Certificate::parse(text));
+    let (certificate, _) = parsed.map_err(|error| raise(py, "CertificateError", error))?;
+    Ok(certificate.statement())
 }
 
 /// Parses a certificate's text, derives every number again, and gives its mechanism.

@@ -63,6 +63,27 @@ impl Release {
         Ok(Self { certificate, mechanism, encoder, bytes, ids, labels })
     }
 
+    /// The same for parts that were kept together, such as a pickle's: their hashes must be those of the certificate.
+    pub fn restored(
+        certificate: &str,
+        bytes: Vec<u8>,
+        ids: Option<Column>,
+        labels: Option<Column>,
+    ) -> Result<Self, ParameterError> {
+        let release = Self::from_parts(certificate, bytes, ids, labels)?;
+        let fits = |column: &Option<Column>| column.as_ref().is_none_or(|column| column.len() == release.len());
+        let mut hasher = ContentHasher::new(ColumnLayout::encoded(release.encoder.encoding(), release.encoder.k()));
+        if fits(&release.ids) && fits(&release.labels) {
+            hasher.update(release.len(), &release.bytes, release.ids.as_ref(), release.labels.as_ref());
+        }
+        let mut found = hasher.finish();
+        found.layout.files = release.certificate.content.layout.files; // of a folder; in memory there are none
+        match release.certificate.content == found.into() {
+            true => Ok(release),
+            false => Err(ParameterError::invalid("the data are not those that the certificate was made for")),
+        }
+    }
+
     /// The certificate.
     pub fn certificate(&self) -> &Certificate {
         &self.certificate

@@ -37,7 +37,7 @@ pub use reconcile::{Reconciled, Trace, reconcile};
 pub use release::{AccountOf, Job, JobError, Progress, release};
 pub use released::{FilesHasher, OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
 pub use seal::{SEAL_KEY, Seal, check_seal};
-pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock};
+pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};
 
 use crate::columns::Column;
 use std::path::Path;

@@ -9,8 +9,9 @@ use super::error::WriteError;
 use super::npy;
 use super::parquet::{FileWriter, Sketch};
 use super::seal::{BLANK, SEAL_KEY, Sealing};
-use crate::certificate::{ColumnLayout, ContentHasher, ContentHashes};
+use crate::certificate::{Certificate, ColumnLayout, Content, ContentHasher, ContentHashes};
 use crate::columns::{Column, Kind};
+use crate::release::Release;
 use scumble_core::release::Encoding;
 use std::ffi::OsString;
 use std::fmt;
@@ -38,6 +39,31 @@ impl fmt::Debug for ReleasedBlock<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ReleasedBlock({} rows, {} bytes)", self.rows, self.bytes.len())
     }
+}
+
+/// Rows that are handed to the writer at a time.
+const SAVED_ROWS: usize = 1 << 16;
+
+/// Writes a release that is in memory, a few rows at a time, complete or not at all.
+pub fn write_release(path: &Path, release: &Release) -> Result<(), WriteError> {
+    let encoder = release.encoder();
+    let mut writer = ReleaseWriter::create(path, encoder.k(), encoder.encoding())?;
+    for start in (0..release.len()).step_by(SAVED_ROWS) {
+        let rows = start..release.len().min(start + SAVED_ROWS);
+        let [ids, labels] = [release.ids(), release.labels()].map(|column| column.map(|c| c.slice(rows.clone())));
+        let width = encoder.bytes_per_row();
+        let bytes = &release.bytes()[rows.start * width..rows.end * width];
+        writer.write(ReleasedBlock { rows: rows.len(), bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
+    }
+    writer.finish(|hashes| {
+        let (own, rows, content) = (release.certificate(), hashes.rows, Content::from(hashes));
+        if own.content == content {
+            return own.to_json(); // with its signature, if it has one
+        }
+        // Parquet numbers rows that have no ids, and the hashes tell.
+        let certificate = Certificate::new(release.mechanism(), encoder, rows, content);
+        if own.sticky { certificate.sticky() } else { certificate }.to_json()
+    })
 }
 
 /// Writes a release. Until [`finish`](Self::finish) has succeeded there is no output; dropping the writer leaves none.

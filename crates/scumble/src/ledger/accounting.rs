@@ -254,7 +254,8 @@ impl Budget {
 
 /// The sum, if no release needs a delta.
 fn pure_sum(losses: &[Loss]) -> Option<f64> {
-    losses.iter().map(|loss| (loss.delta == 0.0).then_some(loss.epsilon)).sum()
+    let sum: Option<f64> = losses.iter().map(|loss| (loss.delta == 0.0).then_some(loss.epsilon)).sum();
+    sum.map(|sum| sum + 0.0) // the sum of nothing is -0.0
 }
 
 /// The loss of all releases together: a breach, or a step of a lattice plus a Gaussian loss.

@@ -1,0 +1,117 @@
+//! The command line of scumble. One module a verb; what verbs share is beside them, once.
+
+mod exit;
+mod keys;
+mod options;
+mod print;
+mod units;
+mod verbs;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use exit::{Exit, Failure};
+use options::Global;
+use std::ffi::OsString;
+
+/// Release vectors under differential privacy and keep them searchable, comparable and trainable.
+#[derive(Parser)]
+#[command(
+    name = "scumble",
+    version,
+    max_term_width = 100,
+    after_help = "First time here: scumble demo\n\nExit status: 0 done, 1 refused (not private, budget, failed \
+                  verification), 2 error."
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    global: Global,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Demo(verbs::demo::Demo),
+    Plan(verbs::plan::Plan),
+    Release(verbs::release::Release),
+    Inspect(verbs::inspect::Inspect),
+    Verify(verbs::verify::Verify),
+    Compare(verbs::compare::Compare),
+    Search(verbs::search::Search),
+    Statistics(verbs::statistics::Statistics),
+    Decode(verbs::decode::Decode),
+    Evaluate(verbs::evaluate::Evaluate),
+    Reproduce(verbs::reproduce::Reproduce),
+    Ledger(verbs::ledger::LedgerVerb),
+    Campaign(verbs::campaign::CampaignVerb),
+    Audit(verbs::audit::Audit),
+    Collect(verbs::collect::Collect),
+    Keygen(verbs::keygen::Keygen),
+    Completions(verbs::completions::Completions),
+}
+
+/// Runs the command line `arguments`, of which the first is the name of the program; gives the exit status.
+pub fn command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    quiet_panics();
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error) as u8,
+    };
+    // A panic must not carry a value of the input to the terminal: the hook says where, never what.
+    let outcome = std::panic::catch_unwind(|| run(cli));
+    let exit = match outcome {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => Exit::Error,
+    };
+    exit as u8
+}
+
+fn run(cli: Cli) -> Result<Exit, Failure> {
+    let Cli { verb, global } = cli;
+    global.start();
+    scumble::parallel::run(|| verb.run(&global))
+}
+
+impl Verb {
+    fn run(self, global: &Global) -> Result<Exit, Failure> {
+        match self {
+            Self::Demo(demo) => demo.run(global),
+            Self::Plan(plan) => plan.run(global),
+            Self::Release(release) => release.run(global),
+            Self::Inspect(inspect) => inspect.run(global),
+            Self::Verify(verify) => verify.run(global),
+            Self::Compare(compare) => compare.run(global),
+            Self::Search(search) => search.run(global),
+            Self::Statistics(statistics) => statistics.run(global),
+            Self::Decode(decode) => decode.run(global),
+            Self::Evaluate(evaluate) => evaluate.run(global),
+            Self::Reproduce(reproduce) => reproduce.run(global),
+            Self::Ledger(ledger) => ledger.run(global),
+            Self::Campaign(campaign) => campaign.run(global),
+            Self::Collect(collect) => collect.run(global),
+            Self::Audit(audit) => audit.run(global),
+            Self::Keygen(keygen) => keygen.run(global),
+            Self::Completions(completions) => completions.run(Cli::command()),
+        }
+    }
+}
+
+/// Help and version as clap prints them; a wrong use in one line.
+fn usage(error: &clap::Error) -> Exit {
+    use clap::error::ErrorKind::*;
+    if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+        let _ = error.print(); // nowhere left to say that it failed
+        return if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand { Exit::Error } else { Exit::Done };
+    }
+    let text = error.to_string();
+    let body = text.split("\n\nUsage:").next().unwrap_or(&text).split("\n\nFor more information").next();
+    let words: Vec<&str> = body.unwrap_or_default().split_whitespace().collect();
+    Failure::error(format!("{} (see --help)", words.join(" ").trim_start_matches("error: "))).report()
+}
+
+fn quiet_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
+        eprintln!("scumble: internal error{place}; no output was written. Please report it");
+    }));
+}
