@@ -15,7 +15,7 @@ fn verify_passes_what_was_written_and_finds_every_altered_byte() {
             folder.ok(&format!("release x.npy --out {out} --mechanism {mechanism} --epsilon 3 --range 0,1 -k 8"));
             let text = folder.ok(&format!("verify {out}"));
             let passed = text.lines().filter(|line| line.starts_with("ok ")).count();
-            assert!(passed >= 6 && !text.contains("FAILED"), "{text}");
+            assert!(passed >= 5 && !text.contains("FAILED"), "{text}");
             assert_eq!(folder.json(&format!("verify {out}"))["passed"], true);
             let sidecar = format!("{out}.certificate.json");
             let files = if kind == "npy" { vec![out.clone(), sidecar] } else { vec![out.clone()] };

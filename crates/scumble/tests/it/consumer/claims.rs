@@ -26,7 +26,7 @@ fn adversary(release: &Release, a: f64, b: f64) -> f64 {
 /// The percentage that the statement gives for this pair.
 fn told(statement: &str, pair: &str) -> f64 {
     let line = statement.lines().find(|line| line.starts_with(&format!("- {pair}: at most "))).expect(pair);
-    let percent = line.split("at most ").nth(1).unwrap().split('%').next().unwrap();
+    let percent = line.rsplit("at most ").next().unwrap().split('%').next().unwrap();
     percent.parse::<f64>().unwrap() / 100.0
 }
 
