@@ -24,7 +24,7 @@ fn statistics_tell_figures_with_intervals_as_text_json_and_page() {
     assert!(told["share"]["refused"].as_str().unwrap().contains("values"));
     assert_eq!(told["nearest_centroid"]["figures"].as_array().unwrap().len(), ROWS);
     let text = folder.ok("statistics x.parquet --show 3 --simultaneous --out page.html");
-    for part in ["Mean of each coordinate", "the 3 clearest of 16", "Bonferroni over 16", "not identifiable"] {
+    for part in ["Mean of each coordinate", "the 3 clearest of 16", "Bonferroni over 16", "not told"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let page = std::fs::read_to_string(folder.path("page.html")).unwrap();

@@ -44,7 +44,8 @@ pub struct Options<'a> {
     pub target: Target,
     /// Widens the intervals of a family so that all of them hold together with 95%.
     pub simultaneous: bool,
-    /// So many of the rows may be false (sent by someone who wants to move the figures).
+    /// So many of the rows may be false (sent by someone who wants to move the figures). One by default where devices sent
+    /// them.
     pub false_reports: Option<u64>,
     /// Which attributes.
     pub attributes: Attributes,
@@ -65,6 +66,16 @@ impl Default for Options<'_> {
             centroids: None,
             shuffled: None,
         }
+    }
+}
+
+impl Options<'_> {
+    /// Reports of devices can be false: unless more are feared, say what one of them can do.
+    fn for_collected(mut self, release: &Release) -> Self {
+        if release.certificate().campaign.is_some() {
+            self.false_reports = self.false_reports.or(Some(1));
+        }
+        self
     }
 }
 
@@ -200,6 +211,7 @@ impl Statistics {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn of(release: &Release, options: &Options<'_>) -> Result<Statistics, ParameterError> {
+    let options = &options.clone().for_collected(release);
     let summary = Summary::of(release, options)?;
     let shuffled = options.shuffled.map(|delta| amplify(release, delta)).transpose()?;
     families::told(release, &summary, options, shuffled, vec![release.len() as u64])
@@ -216,6 +228,7 @@ pub fn difference(before: &Release, after: &Release, options: &Options<'_>) -> R
             "the amplified epsilon of each release, added up",
         ));
     }
+    let options = &options.clone().for_collected(after);
     let summary = Summary::of(after, options)?.minus(Summary::of(before, options)?);
     let rows = vec![before.len() as u64, after.len() as u64];
     families::told(after, &summary, options, None, rows)

@@ -136,7 +136,7 @@ impl Statistics {
             match told {
                 Told::Figures(family) => text += &self.family(family),
                 Told::Refused { refused } => {
-                    text += &paragraph(&format!("{}: not identifiable: {refused}", name.replace('_', " ")));
+                    text += &paragraph(&format!("{}: not told: {refused}", name.replace('_', " ")));
                 }
             }
         }

@@ -29,7 +29,7 @@ pub fn page(title: &str, told: &Statistics) -> Page {
             Told::Figures(family) => {
                 page.section(heading(name)).text(family.about.clone()).figure(plot(name, family)).table(table(family))
             }
-            Told::Refused { refused } => page.section(heading(name)).text(format!("Not identifiable: {refused}.")),
+            Told::Refused { refused } => page.section(heading(name)).text(format!("Not told: {refused}.")),
         };
     }
     page.footer(format!("scumble {}", env!("CARGO_PKG_VERSION")))
