@@ -5,6 +5,7 @@ use crate::keys;
 use crate::options::Global;
 use crate::print::{self, Paint, grouped, number};
 use clap::{Args, ValueHint};
+use scumble::campaign::Campaign;
 use scumble::certificate::{Certificate, Layout, PublicKey, Signature};
 use scumble::files::{Format, ReadErrorKind, ReleasedFile, Seal, check_seal, read_release};
 use serde::Serialize;
@@ -24,6 +25,9 @@ pub struct Verify {
     /// The signer's public key (scumble keygen): the release must be signed with it
     #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath)]
     key: Option<PathBuf>,
+    /// The campaign for which devices must have made the rows
+    #[arg(long, value_name = "CAMPAIGN", value_hint = ValueHint::FilePath)]
+    campaign: Option<PathBuf>,
 }
 
 /// One check and how it came out.
@@ -57,7 +61,7 @@ impl Verify {
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let key = self.key.as_deref().map(keys::public_key).transpose()?;
         let (head, checks) = match read_release(&self.file) {
-            Ok(file) => checks(&self.file, &file, key)?,
+            Ok(file) => checks(&self.file, &file, key, self.campaign()?.as_ref())?,
             // A file that cannot be opened was not checked; one that opens and does not read has failed.
             Err(error) if error.kind == ReadErrorKind::UnknownFormat || File::open(&self.file).is_err() => {
                 return Err(error.into());
@@ -87,6 +91,29 @@ impl Verify {
     }
 }
 
+impl Verify {
+    fn campaign(&self) -> Result<Option<Campaign>, Failure> {
+        let Some(path) = &self.campaign else { return Ok(None) };
+        let fault = |error: &dyn std::fmt::Display| Failure::error(format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| fault(&error))?;
+        Ok(Some(Campaign::parse(&text).map_err(|error| fault(&error))?.0))
+    }
+}
+
+/// A release says for which campaign it was collected; a campaign that is given must be that one.
+fn collected(certificate: &Certificate, campaign: Option<&Campaign>) -> Option<Check> {
+    let named = certificate.campaign.as_deref();
+    let (outcome, detail) = match (campaign.map(|campaign| campaign.check_release(certificate)), named) {
+        (None, None) => return None,
+        (None, Some(named)) => (Outcome::Ok, format!("{named}, noise drawn on each device: give --campaign to check")),
+        (Some(Ok(())), _) => {
+            (Outcome::Ok, format!("{}, as given; noise drawn on each device", named.unwrap_or_default()))
+        }
+        (Some(Err(error)), _) => (Outcome::Failed, error.to_string()),
+    };
+    Some(Check { name: "campaign", outcome, detail })
+}
+
 /// The claim, what it leaves unprotected, then the checks.
 fn text(head: &[String], checks: &[Check]) -> String {
     let paint = Paint::stdout();
@@ -103,7 +130,12 @@ fn text(head: &[String], checks: &[Check]) -> String {
 }
 
 /// What the release claims, and every check in the order in which each rests on those before it.
-fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<(Vec<String>, Vec<Check>), Failure> {
+fn checks(
+    path: &Path,
+    file: &ReleasedFile,
+    key: Option<PublicKey>,
+    campaign: Option<&Campaign>,
+) -> Result<(Vec<String>, Vec<Check>), Failure> {
     let (certificate, mechanism) = match Certificate::parse(&file.certificate) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -164,6 +196,7 @@ fn checks(path: &Path, file: &ReleasedFile, key: Option<PublicKey>) -> Result<(V
         hash("labels", content.labels.as_ref(), file.hashes.labels.as_ref()),
         signature(certificate.signature.as_ref(), key),
     ];
+    checks.extend(collected(&certificate, campaign));
     if Format::detect(path) == Some(Format::Parquet) && !path.is_dir() {
         checks.push(frame(check_seal(path)?));
     }
