@@ -7,6 +7,7 @@
 use crate::collection::Collection;
 use crate::store::{CampaignKey, Export, Store, StoreError};
 use scumble::certificate::{Certificate, SigningKey};
+use scumble::entropy::{self, NoEntropy};
 use scumble::files::{ReleaseWriter, ReleasedBlock, WriteError};
 use std::path::Path;
 
@@ -31,8 +32,8 @@ pub enum ExportError {
     #[error("the reports of export {0} were deleted: their retention is over")]
     Deleted(i64),
     /// The system has no entropy.
-    #[error("the operating system gives no entropy")]
-    Entropy,
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -104,7 +105,7 @@ fn choose(
 
 fn draw_key() -> Result<[u8; 32], ExportError> {
     let mut key = [0; 32];
-    getrandom::fill(&mut key).map_err(|_| ExportError::Entropy)?;
+    entropy::fill(&mut key)?;
     Ok(key)
 }
 

@@ -1,5 +1,6 @@
 //! Bearer tokens. A token is shown once, to whoever makes it; the store has its SHA-256.
 
+use scumble::entropy::{self, NoEntropy};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of a token. Tokens are 256 random bits, so nothing slower is needed.
@@ -8,9 +9,9 @@ pub fn hash(token: &str) -> [u8; 32] {
 }
 
 /// A new token: `sct1_` and 64 hexadecimal digits. Fails if the system has no entropy.
-pub fn generate() -> Result<String, getrandom::Error> {
+pub fn generate() -> Result<String, NoEntropy> {
     let mut secret = [0; 32];
-    getrandom::fill(&mut secret)?;
+    entropy::fill(&mut secret)?;
     Ok(secret.iter().fold("sct1_".to_owned(), |token, byte| format!("{token}{byte:02x}")))
 }
 

@@ -49,10 +49,12 @@ fn key() -> SigningKey {
 /// Every mechanism, unit and encoding once, over several dimensions.
 fn campaigns() -> Vec<Campaign> {
     let mut all = Vec::new();
-    for &id in MechanismId::ALL.iter().filter(|id| id.notion() != NotionKind::Individual) {
+    for &id in
+        MechanismId::ALL.iter().filter(|id| id.notion() != NotionKind::Individual && **id != MechanismId::Privbook)
+    {
         let encodings = match id.output() {
             OutputKind::Values => vec![Encoding::F32, Encoding::I16, Encoding::B8, Encoding::B4, Encoding::B1],
-            OutputKind::Bits | OutputKind::Symbols => vec![],
+            OutputKind::Bits | OutputKind::Symbols | OutputKind::Words => vec![],
         };
         all.push(campaign(parameters(id, 40, 16), None, Mode::Once));
         // Each further encoding with one mechanism of each family is enough: it comes after the noise.

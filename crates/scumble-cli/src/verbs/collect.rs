@@ -320,7 +320,7 @@ impl Token {
             }
             return Ok(Exit::Done);
         }
-        let token = token::generate().map_err(|_| Failure::error("the operating system gives no entropy"))?;
+        let token = token::generate()?;
         store.add_token(key, token::hash(&token))?;
         // Shown once: the store has its hash only.
         match global.json {

@@ -87,7 +87,7 @@ impl Search {
         match (self.decode.and_then(Decoding::method), &self.releases[..]) {
             (None, _) => Ok(table.search(queries, self.top, metric)?.run()?),
             (Some(method), [path]) if table.files() == 1 => {
-                let release = open_release(path)?;
+                let release = open_release_with(path, &self.beside.read()?)?;
                 let hits = decode::search(&release, queries, self.top, metric, method)?;
                 Ok(Found::in_release(path, &release, hits))
             }

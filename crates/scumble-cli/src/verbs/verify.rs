@@ -5,6 +5,7 @@ use crate::keys;
 use crate::options::{BesideOptions, Global};
 use crate::print::{self, Paint, grouped, number};
 use clap::{Args, ValueHint};
+use scumble::campaign::Campaign;
 use scumble::certificate::{Certificate, Layout, PublicKey, Signature};
 use scumble::files::{Format, ReadErrorKind, ReleasedFile, Seal, beside_release, check_seal, read_release};
 use scumble::mechanism::Beside;
@@ -27,6 +28,9 @@ pub struct Verify {
     key: Option<PathBuf>,
     #[command(flatten)]
     beside: BesideOptions,
+    /// The campaign for which devices must have made the rows
+    #[arg(long, value_name = "CAMPAIGN", value_hint = ValueHint::FilePath)]
+    campaign: Option<PathBuf>,
 }
 
 /// One check and how it came out.
@@ -60,7 +64,10 @@ impl Verify {
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let key = self.key.as_deref().map(keys::public_key).transpose()?;
         let (head, checks) = match read_release(&self.file) {
-            Ok(file) => checks(&self.file, &file, key, &beside_release(&self.file, &self.beside.read()?)?)?,
+            Ok(file) => {
+                let beside = beside_release(&self.file, &self.beside.read()?)?;
+                checks(&self.file, &file, key, &beside, self.campaign()?.as_ref())?
+            }
             // A file that cannot be opened was not checked; one that opens and does not read has failed.
             Err(error) if error.kind == ReadErrorKind::UnknownFormat || File::open(&self.file).is_err() => {
                 return Err(error.into());
@@ -90,6 +97,29 @@ impl Verify {
     }
 }
 
+impl Verify {
+    fn campaign(&self) -> Result<Option<Campaign>, Failure> {
+        let Some(path) = &self.campaign else { return Ok(None) };
+        let fault = |error: &dyn std::fmt::Display| Failure::error(format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| fault(&error))?;
+        Ok(Some(Campaign::parse(&text).map_err(|error| fault(&error))?.0))
+    }
+}
+
+/// A release says for which campaign it was collected; a campaign that is given must be that one.
+fn collected(certificate: &Certificate, campaign: Option<&Campaign>) -> Option<Check> {
+    let named = certificate.campaign.as_deref();
+    let (outcome, detail) = match (campaign.map(|campaign| campaign.check_release(certificate)), named) {
+        (None, None) => return None,
+        (None, Some(named)) => (Outcome::Ok, format!("{named}, noise drawn on each device: give --campaign to check")),
+        (Some(Ok(())), _) => {
+            (Outcome::Ok, format!("{}, as given; noise drawn on each device", named.unwrap_or_default()))
+        }
+        (Some(Err(error)), _) => (Outcome::Failed, error.to_string()),
+    };
+    Some(Check { name: "campaign", outcome, detail })
+}
+
 /// The claim, what it leaves unprotected, then the checks.
 fn text(head: &[String], checks: &[Check]) -> String {
     let paint = Paint::stdout();
@@ -111,6 +141,7 @@ fn checks(
     file: &ReleasedFile,
     key: Option<PublicKey>,
     beside: &Beside,
+    campaign: Option<&Campaign>,
 ) -> Result<(Vec<String>, Vec<Check>), Failure> {
     let (certificate, mechanism) = match Certificate::parse_with(&file.certificate, beside) {
         Ok(parsed) => parsed,
@@ -172,6 +203,7 @@ fn checks(
         hash("labels", content.labels.as_ref(), file.hashes.labels.as_ref()),
         signature(certificate.signature.as_ref(), key),
     ];
+    checks.extend(collected(&certificate, campaign));
     if Format::detect(path) == Some(Format::Parquet) && !path.is_dir() {
         checks.push(frame(check_seal(path)?));
     }

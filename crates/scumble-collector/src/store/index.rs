@@ -60,7 +60,7 @@ impl Index {
     /// An empty index whose file lies in `folder`.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let mut key = [0; 32]; // nobody outside can aim at a page
-        getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
+        scumble::entropy::fill(&mut key).map_err(io::Error::other)?;
         let file = tempfile::tempfile_in(folder)?;
         Ok(Self { file, key, directory: vec![0], depth: 0, pages: vec![Page { depth: 0, entries: 0 }] })
     }

@@ -9,7 +9,7 @@ mod words;
 
 pub use terms::{Input, Layout, Longitudinal, Mode, Periods, Terms};
 
-use crate::certificate::{GuaranteeStatement, PublicKey, Signature, SigningKey, hex};
+use crate::certificate::{Certificate, GuaranteeStatement, PublicKey, Signature, SigningKey, hex};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble_core::projection::{Partition, Projection};
@@ -129,6 +129,18 @@ impl Campaign {
     /// The name in 64 hexadecimal digits.
     pub fn digest(&self) -> String {
         hex(&self.digest_bytes())
+    }
+
+    /// Was this release collected for this campaign, with its mechanism and its encoding?
+    pub fn check_release(&self, certificate: &Certificate) -> Result<(), ParameterError> {
+        let other = |what: &str| Err(ParameterError::invalid(format!("the release {what}")));
+        match &certificate.campaign {
+            None => other("was not collected from devices"),
+            Some(campaign) if *campaign != self.digest() => other(&format!("was collected for campaign {campaign}")),
+            _ if certificate.parameters != self.parameters => other("was made with other parameters"),
+            _ if certificate.encoding != self.encoding => other("has another encoding"),
+            _ => Ok(()),
+        }
     }
 
     /// Reads a report of this campaign: `None` for another's, for a wrong length or for a period that is none of its.

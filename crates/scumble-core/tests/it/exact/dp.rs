@@ -69,6 +69,7 @@ fn outputs(mechanism: &Mechanism, x: i64, moved: i64, window: i64) -> std::ops::
         }
         OutputKind::Symbols => 0..=mechanism.symbol_values().len() as i64 - 1,
         OutputKind::Bits => 0..=1,
+        OutputKind::Words => unreachable!("words are enumerated by their own test"),
     }
 }
 

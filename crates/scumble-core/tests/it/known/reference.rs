@@ -153,6 +153,7 @@ fn calibration(mechanism: &Mechanism, expected: &Value) -> Outcome {
             match cap {
                 Cap::Privcube(cube) => same("cap", cube.cap().to_string()),
                 Cap::Signcap(cap) => same("tau", cap.tau().to_string()),
+                Cap::Privbook(_) => Err("a book has vectors of its own".into()),
             }
         }
         Perturbation::Individual { steps, touched, inner } => {
@@ -278,6 +279,7 @@ fn vertices(cap: &Cap, row: &Value, x: &[i64]) -> Outcome {
             let (law, signs) = (cap.probabilities(), x.iter().map(|&x| x > 0).collect::<Vec<_>>());
             Box::new(move |y| law[y.iter().zip(&signs).filter(|(a, b)| a == b).count()].clone())
         }
+        Cap::Privbook(_) => return Err("a book has no vertices".into()),
     };
     for vertex in list(&row["vertices"]) {
         let y: Vec<bool> = vertex[0].as_str().unwrap().bytes().map(|b| b == b'1').collect();
@@ -290,7 +292,7 @@ fn vertices(cap: &Cap, row: &Value, x: &[i64]) -> Outcome {
 #[test]
 fn every_mechanism_has_the_law_of_the_reference() {
     let cases = cases();
-    for id in MechanismId::ALL {
+    for id in MechanismId::ALL.iter().filter(|id| **id != MechanismId::Privbook) {
         assert!(cases.iter().any(|case| case["parameters"]["mechanism"] == id.as_str()), "no vectors for {id}");
     }
     let faults: Vec<String> = cases
