@@ -8,6 +8,7 @@ stops half-way through a task until a worker was killed: nothing here is a race.
 from __future__ import annotations
 
 import concurrent.futures
+import http.client
 import json
 import os
 import pathlib
@@ -28,7 +29,7 @@ import scumble.spark
 
 PARTS, HALF, BATCH = 6, 100, 25
 ROWS = PARTS * 2 * HALF
-SECONDS = 300
+SECONDS = 900
 folder = pathlib.Path(sys.argv[1])
 notes = folder / "notes"
 notes.mkdir()
@@ -70,7 +71,7 @@ def give_up(*_: object) -> None:
     raise TimeoutError(f"the job has not ended after {SECONDS} s")
 
 
-def wait_for(what: str, condition, seconds: float = 120):
+def wait_for(what: str, condition, seconds: float = 600):
     """What `condition` gives as soon as that is true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
@@ -89,9 +90,9 @@ daemons = [start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1",
 def alive() -> int:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=5) as answer:
-            return json.load(answer)["aliveworkers"]
-    except OSError:
-        return 0
+            return int(json.load(answer)["aliveworkers"])
+    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
+        return 0  # the page answers before the master is ready
 
 
 def worker_of(pid: int) -> subprocess.Popen:

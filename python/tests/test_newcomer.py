@@ -1,0 +1,218 @@
+"""What a newcomer does in the first hour."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import scumble
+import scumble.sklearn
+
+RANGE = (0.0, 1.0)
+
+
+def mechanism(**options):
+    given = dict(dim=32, k=16, epsilon=4.0, range=RANGE, seed=bytes(32)) | options
+    return scumble.Mechanism(given.pop("mechanism", "dp-oporp-staircase"), **given)
+
+
+def rows(n=200, dim=32):
+    return np.random.default_rng(1).random((n, dim), dtype=np.float32)
+
+
+def _released(n: int) -> int:
+    return len(mechanism().release(rows(n)))
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_child_process_releases(method):
+    mechanism().release(rows(2000))  # the parent has threads now
+    context = multiprocessing.get_context(method)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        assert list(pool.map(_released, [2000, 500])) == [2000, 500]
+
+
+def test_joblib_and_threads_release():
+    joblib = pytest.importorskip("joblib")
+    assert joblib.Parallel(n_jobs=2)(joblib.delayed(_released)(n) for n in (700, 800)) == [700, 800]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(_released, [300] * 8)) == [300] * 8
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(mechanism="dp-oporp-staircase"),
+        dict(mechanism="dp-signoporp-ceil"),
+        dict(mechanism="dp-oporp-lattice", symbols=3),
+        dict(mechanism="privcube", epsilon=20.0),
+    ],
+)
+def test_project_is_on_the_scale_of_the_release(options):
+    m = mechanism(**options)
+    x = rows(1)
+    released = m.release(np.repeat(x, 20_000, axis=0)).values.mean(axis=0)
+    expected = m.project(x)[0]
+    slope = float(released @ expected) / float(expected @ expected)
+    assert 0.9 < slope < 1.1
+
+
+def test_a_model_trained_on_bits_takes_projected_rows():
+    from sklearn.linear_model import RidgeClassifier
+
+    rng = np.random.default_rng(3)
+    centres = rng.random((5, 64))
+    y = rng.integers(0, 5, 3000)
+    x = np.clip(centres[y] + 0.15 * rng.standard_normal((3000, 64)), 0, 1).astype(np.float32)
+    m = scumble.Mechanism("dp-signoporp-ceil", dim=64, k=64, epsilon=6.0, range=RANGE, seed=bytes(32))
+    model = RidgeClassifier().fit(m.release(x[:2000]).values, y[:2000])
+    assert model.score(m.project(x[2000:]), y[2000:]) > 0.8
+
+
+def test_a_release_is_an_ordinary_object(tmp_path):
+    pa, pd = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    r = mechanism().release(rows(), ids=np.arange(100, 300), labels=["a", "b"] * 100)
+    again = pickle.loads(pickle.dumps(r))
+    assert again.certificate_json == r.certificate_json and (again.values == r.values).all()
+    assert (r[3] == r.values[3]).all() and r[10:20].shape == (10, 16) and np.asarray(r).shape == (200, 16)
+    table = r.to_arrow()
+    assert table.column_names == ["id", "label", "sketch"] and table["id"][0].as_py() == 100
+    assert pa.table(r).equals(table) if hasattr(pa, "table") else True
+    frame = r.to_pandas()
+    assert frame.shape == (200, 17) and frame.index[0] == 100 and isinstance(frame, pd.DataFrame)
+    path = tmp_path / "r.parquet"
+    r.save(path)
+    assert (scumble.load(path.read_bytes()).values == r.values).all()
+    for shown in (r, r.mechanism, scumble.plan(dim=32, epsilon=4.0, range=RANGE)):
+        assert "<table>" in shown._repr_html_()
+    assert scumble.inspect(r).startswith("# Privacy statement") and scumble.inspect(path).startswith("# Privacy")
+
+
+def test_a_damaged_pickle_is_refused():
+    r = mechanism(mechanism="dp-signoporp-ceil").release(rows())
+    function, (certificate, packed, ids, labels) = r.__reduce__()
+    with pytest.raises(scumble.CertificateError):
+        function(certificate, bytes([packed[0] ^ 1]) + packed[1:], ids, labels)
+
+
+def test_a_sticky_release_takes_the_seed_of_its_key(tmp_path):
+    key = tmp_path / "sticky.key"
+    scumble.keygen(key, sticky=True)
+    m = scumble.Mechanism("dp-oporp-staircase", dim=32, k=16, epsilon=4.0, range=RANGE)
+    r = m.release(rows(), ids=np.arange(200), sticky_key=key)
+    assert r.mechanism.seed == scumble.sticky_seed(key)
+    again = m.release(rows(), ids=np.arange(200), sticky_key=key)
+    assert (again.values == r.values).all()
+
+
+class Changing:
+    """Rows that are others each time they are looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def __array__(self, dtype=None, copy=None):
+        self.looks += 1
+        return np.full((50, 32), self.looks % 7 / 10, dtype=np.float32)
+
+
+def test_rows_that_change_after_they_were_charged_are_not_released(tmp_path):
+    key = tmp_path / "sticky.key"
+    scumble.keygen(key, sticky=True)
+    account = scumble.Account(tmp_path / "ledger.db", "people", budget=100.0)
+    with pytest.raises((scumble.DataError, TypeError)):
+        mechanism().release(Changing(), ids=np.arange(50), sticky_key=key, account=account)
+
+
+def test_mistakes_are_named(tmp_path):
+    pd = pytest.importorskip("pandas")
+    m = mechanism()
+    with pytest.raises(TypeError, match="release_file"):
+        m.release("vectors.parquet")
+    frame = pd.DataFrame(rows(), columns=[f"a{i}" for i in range(32)])
+    with pytest.raises(scumble.DataError, match="drop id"):
+        m.release(frame.assign(id=range(200)))
+    assert len(m.release(frame.astype("Float32"))) == 200
+    hole = frame.astype("Float32")
+    hole.iloc[3, 4] = pd.NA
+    with pytest.raises(scumble.DataError, match="row 3, column 4"):
+        m.release(hole)
+    with pytest.raises(scumble.ParameterError, match="takes no delta"):
+        mechanism(delta=1e-6)
+    with pytest.raises(scumble.ParameterError, match="beta"):
+        mechanism(mechanism="dp-oporp-laplace", unit="l1")
+    account = scumble.Account(tmp_path / "ledger.db", "people", budget=4.0)
+    m.release(rows(), account=account)
+    fresh = scumble.Account(tmp_path / "ledger.db", "people")
+    assert str(fresh.statement["spent"]) == "4.0"
+
+
+def test_torch_tensors_are_taken_or_refused_aloud():
+    torch = pytest.importorskip("torch")
+    m = mechanism()
+    x = torch.tensor(rows())
+    assert len(m.release(x)) == 200
+    with pytest.raises(TypeError, match="detach"):
+        m.release(x.clone().requires_grad_())
+    with pytest.raises(TypeError, match="bfloat16"):
+        m.release(x.bfloat16())
+
+
+def test_private_projection_refuses_to_release_rows_twice_without_an_account(tmp_path):
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.linear_model import RidgeClassifier
+
+    Projection = scumble.sklearn.PrivateProjection
+    with pytest.raises(TypeError, match="range"):
+        Projection()
+    x = np.random.default_rng(11).random((120, 32))
+    y = (x.sum(1) > 16).astype(int)
+    first = Projection(range=RANGE, exact_transform=True)
+    released = first.fit_transform(x)
+    assert released.shape == (120, 32) and (first.transform(x) == first.transform(x)).all()
+    with pytest.raises(scumble.NotPrivate, match="account"):
+        Projection(range=RANGE).fit_transform(x[:10])
+    pipeline = make_pipeline(Projection(range=RANGE, exact_transform=True), RidgeClassifier())
+    search = GridSearchCV(pipeline, {"privateprojection__epsilon": [1.0, 2.0]}, cv=2, error_score="raise")
+    z = np.random.default_rng(12).random((120, 32))
+    with pytest.raises(scumble.NotPrivate, match="account"):
+        search.fit(z, y)
+    account = scumble.Account(tmp_path / "ledger.db", "people", budget=100.0)
+    search.set_params(estimator__privateprojection__account=account).fit(z, y)
+    assert account.statement["spent"] == pytest.approx(1 + 1 + 2 + 2 + search.best_params_["privateprojection__epsilon"])
+
+
+def test_release_file_streams_and_shows_progress(tmp_path):
+    np.save(tmp_path / "in.npy", rows(5000))
+    seen = []
+    c = scumble.release_file(
+        tmp_path / "in.npy", tmp_path / "out.parquet", mechanism=mechanism(), progress=lambda *at: seen.append(at)
+    )
+    assert c["rows"] == 5000 and seen[-1] == (5000, 5000)
+    with pytest.raises(ZeroDivisionError):
+        scumble.release_file(
+            tmp_path / "in.npy", tmp_path / "no.parquet", mechanism=mechanism(), progress=lambda *at: 1 / 0
+        )
+    assert not (tmp_path / "no.parquet").exists()
+    with pytest.raises(scumble.FileError):
+        scumble.release_file(tmp_path / "none.npy", tmp_path / "no.parquet", mechanism=mechanism())
+
+
+def test_the_command_line_is_in_the_wheel(tmp_path):
+    np.save(tmp_path / "in.npy", rows())
+    words = "release in.npy --out out.npy --mechanism dp-oporp-staircase --epsilon 4 --range 0,1 -k 16".split()
+    done = subprocess.run([sys.executable, "-m", "scumble", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(scumble.load(tmp_path / "out.npy")) == 200
+    refused = subprocess.run([sys.executable, "-m", "scumble", *words, "--unit", "l1"], cwd=tmp_path, capture_output=True)
+    assert refused.returncode in (1, 2)
+    beside = os.path.join(os.path.dirname(sys.executable), "scumble")
+    assert subprocess.run([beside, "--version"], capture_output=True, text=True).stdout.startswith("scumble ")
