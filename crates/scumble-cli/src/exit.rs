@@ -1,6 +1,6 @@
 //! How a run ends: 0 done, 1 refused, 2 error, and one line on standard error.
 
-use scumble::error::ParameterError;
+use scumble::error::{ParameterError, worded};
 use scumble::files::{JobError, OpenError, ReadError, WriteError};
 use scumble::ledger::LedgerError;
 use scumble::plan::{AskError, PlanError};
@@ -26,12 +26,12 @@ pub struct Failure {
 impl Failure {
     /// Exit status 2.
     pub fn error(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Error, message: message.into() }
+        Self { exit: Exit::Error, message: worded(&message.into(), flag) }
     }
 
     /// Exit status 1.
     pub fn refused(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Refused, message: message.into() }
+        Self { exit: Exit::Refused, message: worded(&message.into(), flag) }
     }
 
     /// Prints the line.
@@ -103,4 +103,9 @@ impl From<scumble::entropy::NoEntropy> for Failure {
     fn from(error: scumble::entropy::NoEntropy) -> Self {
         Self::error(error.to_string())
     }
+}
+
+/// What a parameter of the library is called here.
+pub fn flag(parameter: &str) -> String {
+    if parameter.len() == 1 { format!("-{parameter}") } else { format!("--{}", parameter.replace('_', "-")) }
 }

@@ -5,6 +5,20 @@
 
 use thiserror::Error;
 
+/// A message in the words of a front end: parameters stand in it as `‹sketch_clip›`, and `name` says how to call one
+/// (`--sketch-clip` on the command line, `sketch_clip` in Python). The library itself never names a flag.
+pub fn worded(message: &str, name: impl Fn(&str) -> String) -> String {
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, named)) = rest.split_once('‹') {
+        let Some((parameter, after)) = named.split_once('›') else { break };
+        text.push_str(before);
+        text.push_str(&name(parameter));
+        rest = after;
+    }
+    text + rest
+}
+
 /// A request that cannot be met. Made from public parameters only, before any private data is read.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ParameterError {
@@ -94,6 +108,22 @@ pub enum DataErrorKind {
     )]
     SparseRange,
     /// The row breaks a promise on which the guarantee rests.
-    #[error("the row's norm is below the promised norm bound; drop it or lower --norm-bound")]
+    #[error("the row's norm is below the promised norm bound; drop it or lower ‹norm_bound›")]
     NormBelowBound,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_named_as_the_front_end_likes() {
+        let flag = |name: &str| format!("--{}", name.replace('_', "-"));
+        assert_eq!(
+            worded("give ‹budget_delta›, or leave ‹delta› out", flag),
+            "give --budget-delta, or leave --delta out"
+        );
+        assert_eq!(worded("nothing to name", flag), "nothing to name");
+        assert_eq!(worded("a ‹torn name", flag), "a ‹torn name");
+    }
 }

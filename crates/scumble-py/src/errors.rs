@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use scumble::decode::DecodeError;
 use scumble::entropy::NoEntropy;
-use scumble::error::{DataError, ParameterError};
+use scumble::error::{DataError, ParameterError, worded};
 use scumble::estimate::EstimateError;
 use scumble::files::{JobError, OpenError, ReadError, ReadErrorKind, WriteError};
 use scumble::release::ReleaseError;
@@ -46,19 +46,9 @@ pub fn refused(py: Python<'_>, sentence: String, code: i32) -> PyErr {
     exception(py, "Refused", (sentence, code))
 }
 
-/// Options of the command line under their Python names: `--budget-delta` is `budget_delta`, `-k` is `k`.
+/// Parameters under the names that they have in Python: those of the library.
 fn in_python(message: &str) -> String {
-    let word = |word: &str| {
-        let short = || word.strip_prefix('-').filter(|rest| rest.trim_end_matches([',', ';', ':']) == "k");
-        match word.strip_prefix("--").or_else(short) {
-            Some(option) => {
-                let end = option.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(option.len());
-                option[..end].replace('-', "_") + &option[end..]
-            }
-            None => word.to_owned(),
-        }
-    };
-    message.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    worded(message, str::to_owned)
 }
 
 impl Named for ParameterError {

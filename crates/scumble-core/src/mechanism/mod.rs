@@ -80,7 +80,7 @@ fn centred(projection: &Projection, grid: &Grid) -> Result<Projection, Parameter
     if medians.iter().any(|&median| steps(median).abs() > most) {
         return Err(ParameterError::invalid(
             "the law of a bin lies beyond what its attributes can add up to: the file of bins was learned in other units \
-             than --range",
+             than ‹range›",
         ));
     }
     Ok(projection.centred(medians.into_iter().map(|median| steps(median) as i64).collect()))

@@ -300,7 +300,7 @@ impl Parameters {
         }
         if matches!(mechanism, DpSignrpCeil | DpSignrpRr) && delta.is_some() && k > MOST_COMPOSED {
             return Err(ParameterError::invalid(words!(
-                "the composition of {k} bits takes too long to check; take at most {MOST_COMPOSED}, or leave --delta out"
+                "the composition of {k} bits takes too long to check; take at most {MOST_COMPOSED}, or leave ‹delta› out"
             )));
         }
         Ok(())
@@ -426,7 +426,7 @@ impl<'a> Setup<'a> {
         if let Some(partition) = &self.parameters.bins {
             if !allowed.contains(&"oporp") || !matches!(kind, ProjectionKind::Oporp { repeats: 1 }) || repeats != 1 {
                 return Err(ParameterError::invalid(words!(
-                    "--bins takes the place of OPORP's one permutation: {mechanism} with {repeats} repetitions of \
+                    "‹bins› takes the place of OPORP's one permutation: {mechanism} with {repeats} repetitions of \
                      '{kind}' has none"
                 )));
             }
@@ -435,7 +435,7 @@ impl<'a> Setup<'a> {
         // A bin of each repetition is touched: a loss counted for fewer than the projection has would be understated.
         if kind.repeats() != repeats {
             return Err(ParameterError::invalid(words!(
-                "the projection '{kind}' has {} repetitions, but --repeats is {repeats}: leave --projection out, or name \
+                "the projection '{kind}' has {} repetitions, but ‹repeats› is {repeats}: leave ‹projection› out, or name \
                  the same number in both (only OPORP repeats)",
                 kind.repeats()
             )));
@@ -450,7 +450,7 @@ impl<'a> Setup<'a> {
             return Ok(());
         }
         let instead = match unit {
-            Unit::Attribute => "ask for --unit record",
+            Unit::Attribute => "ask for ‹unit› record",
             Unit::L1 => "dp-oporp-laplace or dp-oporp",
             Unit::L2 => "dp-oporp, dp-rp-g-opt-b or raw-g-opt (Gaussian noise)",
             Unit::Record => "privcube or signcap",

@@ -45,7 +45,7 @@ pub fn check_delta(delta: Option<f64>) -> Result<f64, ParameterError> {
         Some(delta) if delta > 0.0 && delta < 1.0 => Ok(delta),
         Some(delta) => Err(ParameterError::invalid(words!("delta must lie strictly between 0 and 1, got {delta}"))),
         None => Err(ParameterError::invalid(
-            "this mechanism needs --delta (for example 1e-6); dp-oporp-staircase and dp-oporp-laplace do not",
+            "this mechanism needs ‹delta› (for example 1e-6); dp-oporp-staircase and dp-oporp-laplace do not",
         )),
     }
 }

@@ -468,7 +468,7 @@ impl Partition {
             Self::File(BinsFile { content: Some(bins), .. }) => bins.clone(),
             Self::File(BinsFile { sha256, .. }) => {
                 return Err(ParameterError::invalid(words!(
-                    "the bins lie in a file of their own: give the one whose sha256 is {} with --bins",
+                    "the bins lie in a file of their own: give the one whose sha256 is {} with ‹bins›",
                     hex(sha256)
                 )));
             }
@@ -695,7 +695,7 @@ mod tests {
         let places: Vec<_> = (0..20_000).map(|at| Some((at % 16, at % 3 == 0))).collect();
         let large = Partition::of(&Bins::new(&places, 16, Origin::Made).unwrap());
         let mut named: Partition = serde_json::from_str(&serde_json::to_string(&large).unwrap()).unwrap();
-        assert!(named.bins(20_000, 16).unwrap_err().to_string().contains("--bins"));
+        assert!(named.bins(20_000, 16).unwrap_err().to_string().contains("‹bins›"));
         assert!(!named.attach(&small) && named.attach(&large));
         assert_eq!(named.bins(20_000, 16).unwrap().len(), 16);
         assert!(named.bins(20_001, 16).is_err() && named.bins(20_000, 17).is_err());

@@ -205,8 +205,8 @@ impl TableFile {
     /// The table, of the kind and the number of attributes that are needed.
     pub fn table(&self, kind: TableKind, dim: usize) -> Result<&Arc<PublicTable>, ParameterError> {
         let (option, what) = match kind {
-            TableKind::Components => ("--components", "components"),
-            TableKind::Book => ("--book", "book"),
+            TableKind::Components => ("‹components›", "components"),
+            TableKind::Book => ("‹book›", "book"),
         };
         let Some(table) = &self.content else {
             return Err(ParameterError::invalid(format!(

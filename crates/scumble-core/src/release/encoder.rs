@@ -66,7 +66,7 @@ impl Encoder {
         };
         if !fits {
             return Err(ParameterError::invalid(words!(
-                "{} cannot be written as {encoding}; leave --encoding out to take {}",
+                "{} cannot be written as {encoding}; leave ‹encoding› out to take {}",
                 mechanism.id(),
                 natural(mechanism)
             )));

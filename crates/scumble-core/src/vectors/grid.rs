@@ -64,7 +64,7 @@ impl Grid {
         if ends.iter().any(|end| end.abs() >= f64::from(1 << 30)) {
             return Err(ParameterError::invalid(words!(
                 "a grid of step 2^{exponent} over [{}, {}] needs more than 31 bits a value: \
-                 narrow --range or enlarge --beta",
+                 narrow ‹range› or enlarge ‹beta›",
                 range.lo,
                 range.hi
             )));

@@ -430,7 +430,7 @@ impl Certificate {
         };
         Err(ParameterError::invalid(format!(
             "the two releases have projections of another {field}: their rows cannot be compared; release both with \
-             the same --seed, --projection, --bins and -k"
+             the same ‹seed›, ‹projection›, ‹bins› and ‹k›"
         )))
     }
 }

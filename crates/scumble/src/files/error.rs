@@ -84,7 +84,7 @@ pub enum ReadErrorKind {
     Public(String),
     #[error("not a file; give a file, or a folder of Parquet files")]
     NotAFile,
-    #[error("kind not known from the name; give --format npy, parquet, csv, tsv, libsvm or idx")]
+    #[error("kind not known from the name; give ‹format› npy, parquet, csv, tsv, libsvm or idx")]
     UnknownFormat,
     #[error("a Parquet file inside a .gz cannot be read in pieces; decompress it first")]
     GzippedParquet,
@@ -96,7 +96,7 @@ pub enum ReadErrorKind {
     GzipCorrupt,
     #[error("other bytes follow the gzip stream; copy the file again")]
     GzipTrailing,
-    #[error("does not begin like {0} file; check the file, or give --format")]
+    #[error("does not begin like {0} file; check the file, or give ‹format›")]
     WrongMagic(&'static str),
     #[error("header claims {bytes} bytes, more than the {limit} that are allowed")]
     HeaderTooLarge { bytes: u64, limit: u64 },
@@ -157,7 +157,7 @@ pub enum ReadErrorKind {
     Ragged { found: u64, expected: u64 },
     #[error("cell is empty; fill it or drop the row")]
     MissingCell,
-    #[error("cell is not a number; drop this column, or name it with --id or --label")]
+    #[error("cell is not a number; drop this column, or name it with ‹id› or ‹label›")]
     NotANumber,
     #[error("null; fill it or drop the row")]
     Null,
@@ -230,7 +230,7 @@ pub enum ReadErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WriteError {
     /// An output is never overwritten.
-    #[error("{}: exists already; remove it or choose another --out", one_line(&.0.to_string_lossy()))]
+    #[error("{}: exists already; remove it or choose another ‹out›", one_line(&.0.to_string_lossy()))]
     Exists(PathBuf),
     /// Only two kinds of release files are written.
     #[error("{}: output must end in .parquet or .npy", one_line(&.0.to_string_lossy()))]

@@ -549,7 +549,7 @@ fn new_account(
     neighbours: Neighbours,
 ) -> Result<Account, Fault> {
     let Some(Budget { epsilon, delta }) = budget else {
-        let message = format!("data set '{dataset}' is new to this ledger: give --budget, which stays fixed");
+        let message = format!("data set '{dataset}' is new to this ledger: give ‹budget›, which stays fixed");
         return Err(LedgerError::Account(message).into());
     };
     transaction.execute(
@@ -564,7 +564,7 @@ fn same_budget(account: Account, budget: Option<Budget>) -> Result<Account, Faul
     match budget.filter(|budget| *budget != account.budget) {
         None => Ok(account),
         Some(asked) => Err(LedgerError::Account(format!(
-            "data set '{}' has a budget of {}, fixed at its first use; --budget says {}",
+            "data set '{}' has a budget of {}, fixed at its first use; ‹budget› says {}",
             account.dataset,
             budget_words(&account.budget),
             budget_words(&asked)
@@ -593,14 +593,14 @@ fn charge(
                 "data set '{dataset}' keeps a budget for unit {}, and a release for unit {} protects less",
                 account.neighbours.unit, neighbours.unit
             ),
-            format!("--unit {}", account.neighbours.unit),
+            format!("‹unit› {}", account.neighbours.unit),
         )
         .into());
     };
     if loss.delta > 0.0 && account.budget.delta == 0.0 {
         return Err(ParameterError::not_private(
             format!("the budget of data set '{dataset}' has no delta, and this release needs {:e}", loss.delta),
-            "a pure mechanism, or a data set whose budget has a --budget-delta",
+            "a pure mechanism, or a data set whose budget has a ‹budget_delta›",
         )
         .into());
     }

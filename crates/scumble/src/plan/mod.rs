@@ -117,7 +117,7 @@ fn forecasts(request: &Request, typical: &Typical) -> Result<Vec<Choice>, PlanEr
     let menu = candidates::candidates(request);
     if menu.is_empty() {
         let limit = request.bytes.unwrap_or(0);
-        return Err(ParameterError::invalid(format!("nothing fits {limit} bytes a row; raise --bytes")).into());
+        return Err(ParameterError::invalid(format!("nothing fits {limit} bytes a row; raise ‹bytes›")).into());
     }
     let built: Vec<Result<Choice, PlanError>> =
         menu.par_iter().map(|candidate| choice(candidate, typical, request)).collect();

@@ -92,7 +92,7 @@ impl<'a> Trial<'a> {
     fn new(sample: Rows<'a>, round: &Round) -> Result<Self, PlanError> {
         let n = sample.len();
         if n < 20 {
-            let message = format!("--sample needs at least 20 rows to search in, got {n}");
+            let message = format!("‹sample› needs at least 20 rows to search in, got {n}");
             return Err(ParameterError::invalid(message).into());
         }
         let asked = round.queries.min(n / 10);

@@ -161,7 +161,7 @@ impl Searcher {
     ) -> Result<Self, ParameterError> {
         simd::check()?;
         if top == 0 {
-            return Err(ParameterError::invalid("--top must be at least 1"));
+            return Err(ParameterError::invalid("‹top› must be at least 1"));
         }
         if let Queries::Released(other) = queries {
             certificate.same_projection(other.certificate())?;

@@ -27,7 +27,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let steps = setup.steps_l1(&grid)?; // B
     let symbols = setup.parameters.symbols.unwrap_or(3).into();
     if !(2..=MOST_SYMBOLS).contains(&symbols) {
-        return Err(ParameterError::invalid(words!("--symbols must be 2 to {MOST_SYMBOLS}, got {symbols}")));
+        return Err(ParameterError::invalid(words!("‹symbols› must be 2 to {MOST_SYMBOLS}, got {symbols}")));
     }
     let lattice = |r: u32| {
         let r = u64::from(r);

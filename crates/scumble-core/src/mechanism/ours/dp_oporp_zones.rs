@@ -48,7 +48,7 @@ fn response(zones: usize, each: &num_rational::BigRational) -> Result<SymbolTabl
 fn integer_cuts(thresholds: &[f64], grid: &Grid) -> Result<Vec<i64>, ParameterError> {
     let fits = |t: &f64| (t / grid.step()).abs() < 1e15;
     if thresholds.len() >= MOST_SYMBOLS || !thresholds.iter().all(fits) {
-        return Err(ParameterError::invalid(words!("--thresholds takes up to {} finite numbers", MOST_SYMBOLS - 1)));
+        return Err(ParameterError::invalid(words!("‹thresholds› takes up to {} finite numbers", MOST_SYMBOLS - 1)));
     }
     let cut = |&t: &f64| {
         let steps = t / grid.step();
@@ -57,7 +57,7 @@ fn integer_cuts(thresholds: &[f64], grid: &Grid) -> Result<Vec<i64>, ParameterEr
     let cuts: Vec<i64> = thresholds.iter().map(cut).collect();
     match cuts.windows(2).all(|pair| pair[0] < pair[1]) {
         true => Ok(cuts),
-        false => Err(ParameterError::invalid("--thresholds must ascend, by at least one grid step each")),
+        false => Err(ParameterError::invalid("‹thresholds› must ascend, by at least one grid step each")),
     }
 }
 
@@ -70,7 +70,7 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
     let epsilon = setup.epsilon.value() / setup.parameters.repeats as f64;
     let zones = setup.parameters.symbols.unwrap_or(if epsilon <= 4.0 { 3 } else { 5 });
     if !matches!(zones, 3 | 5) {
-        return Err(ParameterError::invalid(words!("{zones} zones need --thresholds; without them there are 3 or 5")));
+        return Err(ParameterError::invalid(words!("{zones} zones need ‹thresholds›; without them there are 3 or 5")));
     }
     let prior = Prior::new(setup.parameters);
     let table = response(zones.into(), each)?;

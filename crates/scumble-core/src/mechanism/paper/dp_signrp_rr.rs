@@ -47,12 +47,12 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
         (Some(_), _) if projection.kind() != ProjectionKind::Gaussian => {
             return Err(ParameterError::not_private(
                 words!("with {} projections the number of changed signs has no proven bound", projection.kind()),
-                "leave --delta out (N+ = k, pure), or use the Gaussian projection",
+                "leave ‹delta› out (N+ = k, pure), or use the Gaussian projection",
             ));
         }
         (Some(_), None) => {
             return Err(ParameterError::invalid(
-                "dp-signrp-rr with --delta needs --norm-bound M: a promise that every row has at least that norm",
+                "dp-signrp-rr with ‹delta› needs ‹norm_bound› M: a promise that every row has at least that norm",
             ));
         }
         (Some(_), Some(m)) => {
@@ -60,7 +60,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             if setup.parameters.unit != Unit::Attribute {
                 return Err(ParameterError::not_private(
                     "the angle between l1 neighbours is not bounded here",
-                    "leave --delta out (N+ = k, pure)",
+                    "leave ‹delta› out (N+ = k, pure)",
                 ));
             }
             let bound = grid.whole_steps(m)?; // what a row is checked against
@@ -68,7 +68,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             if bound < moved {
                 return Err(ParameterError::not_private(
                     words!("the norm bound {m} is below beta = {}: every sign may change", setup.beta),
-                    "a larger --norm-bound, or leave --delta out (N+ = k, pure)",
+                    "a larger ‹norm_bound›, or leave ‹delta› out (N+ = k, pure)",
                 ));
             }
             let q = exact::sign_change_upper(moved, bound) + fixed_point_slack(setup.parameters.dim);

@@ -22,7 +22,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     if !setup.parameters.i_understand_this_is_not_dp {
         return Err(ParameterError::not_private(
             words!("{id} is not differentially private: {}", Individual::SENTENCE),
-            "dp-signoporp-ceil; or pass --i-understand-this-is-not-dp",
+            "dp-signoporp-ceil; or pass ‹i_understand_this_is_not_dp›",
         ));
     }
     setup.allow_units(&[Unit::Attribute], "it is defined for one attribute only")?;

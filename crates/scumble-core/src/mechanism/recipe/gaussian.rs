@@ -91,12 +91,12 @@ impl Setup<'_> {
     pub fn radius(&self, projection: &Projection, grid: &Grid, shift: u32) -> Result<u64, ParameterError> {
         let Some(norm) = self.parameters.clip_norm else {
             return Err(ParameterError::invalid(
-                "unit record with Gaussian noise needs --clip-norm C: every projected row is clipped to that radius",
+                "unit record with Gaussian noise needs ‹clip_norm› C: every projected row is clipped to that radius",
             ));
         };
         let radius = norm / (projection.sketch_unit() * f64::from(shift).exp2() * grid.step());
         if !(1.0..1e15).contains(&radius) {
-            return Err(ParameterError::invalid(words!("--clip-norm {norm} is outside what the grid can hold")));
+            return Err(ParameterError::invalid(words!("‹clip_norm› {norm} is outside what the grid can hold")));
         }
         Ok(radius as u64)
     }

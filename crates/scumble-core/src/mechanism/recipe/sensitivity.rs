@@ -16,7 +16,7 @@ pub(crate) fn too_large() -> ParameterError {
 pub(crate) fn check_overflow(projection: &Projection, grid: &Grid) -> Result<(), ParameterError> {
     if projection.bound(grid.largest()) >= 1 << 62 {
         return Err(ParameterError::invalid(words!(
-            "{} attributes of up to {} grid steps could overflow 63 bits: narrow --range or enlarge --beta",
+            "{} attributes of up to {} grid steps could overflow 63 bits: narrow ‹range› or enlarge ‹beta›",
             projection.dim(),
             grid.largest()
         )));
@@ -33,12 +33,12 @@ pub(crate) fn sketch_clip(
     let Some(clip) = setup.parameters.sketch_clip else { return Ok(None) };
     if projection.is_dense_matrix() {
         return Err(ParameterError::invalid(
-            "--sketch-clip is for OPORP and raw data, where one attribute enters one bin",
+            "‹sketch_clip› is for OPORP and raw data, where one attribute enters one bin",
         ));
     }
     let steps = clip / grid.step();
     if !(clip > 0.0 && steps < 1e15) {
-        return Err(ParameterError::invalid(words!("--sketch-clip must be positive and finite, got {clip}")));
+        return Err(ParameterError::invalid(words!("‹sketch_clip› must be positive and finite, got {clip}")));
     }
     Ok(Some((steps.round() as i64).max(1)))
 }

@@ -53,8 +53,8 @@ fn recipe(
         let (_, k) = table.shape();
         if k != parameters.k || parameters.projection.is_some() || parameters.bins.is_some() {
             return Err(ParameterError::invalid(format!(
-                "--components takes the place of the projection and has {k} outputs: set k = {k}, and leave --projection \
-                 and --bins out"
+                "‹components› takes the place of the projection and has {k} outputs: set k = {k}, and leave ‹projection› \
+                 and ‹bins› out"
             )));
         }
         Projection::with_components(table.clone(), parameters.seed, grid.step())
