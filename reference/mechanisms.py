@@ -9,6 +9,7 @@ Conventions that neither text fixes: the automatic grid of the sign and symbol m
 but never a step above 1; 16 fraction bits of Gaussian weights and 7 of uniform ones are rounded away before noise.
 """
 
+import hashlib
 import json
 import sys
 from fractions import Fraction
@@ -20,6 +21,7 @@ from mpmath import ceil, exp, floor, mp, mpf, sqrt
 import calibration as c
 import laws
 import record
+import structure
 from projection import matrix
 
 VECTORS = Path(__file__).parent.parent / "crates/scumble-core/tests/vectors/v1/mechanisms.json"
@@ -37,7 +39,7 @@ class Setup:
 
     def __init__(self, parameters, default_projection):
         self.__dict__.update(k=parameters["dim"], repeats=1, delta=None, unit="attribute", projection=None)
-        self.__dict__.update(grid_exponent=None, sketch_clip=None, thresholds=[], signrp_mode="tight", symbols=3)
+        self.__dict__.update(grid_exponent=None, sketch_clip=None, thresholds=[], signrp_mode="tight", symbols=3, purpose=None)
         self.__dict__.update(parameters)
         self.lo, self.hi = parameters["range"]["lo"], parameters["range"]["hi"]
         self.epsilon = mpf(self.epsilon)
@@ -50,6 +52,9 @@ class Setup:
         kind = f"oporp:{self.repeats}" if self.family == "oporp" else kind
         self.w = np.eye(self.dim, dtype=object) if kind == "none" else matrix(kind, SEED, self.dim, self.k)
         self.shift = FRACTION_BITS.get(self.family, 0)
+        self.centres = [0] * self.k
+        if "bins" in parameters:
+            self.w, self.centres = structure.bins(self.w, parameters["bins"], SEED, self.dim, self.k, self.g)
 
     # Section 2: integers
 
@@ -59,8 +64,8 @@ class Setup:
         return [(u / self.g + Fraction(1, 2)).__floor__() for u in clipped]
 
     def project(self, q):
-        """x_j = sum_i w_ij q_i, not scaled."""
-        return [int(x) for x in np.array(q, dtype=object) @ self.w]
+        """x_j = sum_i w_ij q_i, not scaled, less the bin's public centre."""
+        return [int(x) - c for x, c in zip(np.array(q, dtype=object) @ self.w, self.centres)]
 
     def steps(self):
         """How far the quantised row can move in l1: B = ceil(beta/g), no more than the range in one attribute; for l1
@@ -298,7 +303,7 @@ def vertices(law, k, x):
 
 def privcube(s):
     """Section 4c."""
-    cap = record.privcube_cap(s.k, s.epsilon)
+    cap = structure.search_cap(s.k, s.epsilon) if s.purpose == "search" else record.privcube_cap(s.k, s.epsilon)
 
     def output(x):
         w = record.weights(x)
@@ -312,6 +317,18 @@ def signcap(s):
     tau = record.signcap_threshold(s.k, s.epsilon)
     output = lambda x: {"vertices": vertices(record.signcap(x, tau, s.epsilon), s.k, x)}
     return {"calibration": {"law": "signcap", "tau": tau, "odds": str(c.odds_down(s.epsilon))}, "output": output}
+
+
+def privbook(s):
+    """Section 4d."""
+    content = bytes.fromhex(s.book["content"])
+    body = content[content.index(b"\n\n") + 2 :]
+    flat = [int.from_bytes(body[at : at + 2], "little", signed=True) for at in range(0, len(body), 2)]
+    words = [flat[at : at + s.dim] for at in range(0, len(flat), s.dim)]
+    low, high = s.quantise([s.lo, s.hi])
+    law = lambda x: structure.privbook(words, x, max(abs(low), abs(high)), s.epsilon)
+    statement = {"law": "privbook", "favoured": structure.favoured(len(words), s.epsilon), "odds": str(c.odds_down(s.epsilon))}
+    return {"calibration": statement, "output": lambda x: {"words": [text(p) for p in law(x)]}}
 
 
 # Section 6: individual DP, which is not DP
@@ -376,6 +393,7 @@ MECHANISMS = {  # id: (function, projection)
     "dp-signoporp-ceil": (dp_signoporp_ceil, "oporp"),
     "privcube": (privcube, "oporp"),
     "signcap": (signcap, "oporp"),
+    "privbook": (privbook, "none"),
     "idp-signrp-g": (idp_g, "rademacher"),
     "idp-signrp-rr": (idp_rr, "rademacher"),
     "idp-signoporp-g": (idp_g, "oporp"),
@@ -413,6 +431,27 @@ def case(at, mechanism, dim, k, epsilon, beta, lo, hi, **rest):
 PIXELS, SIGNED, ODD = (1.0, 0.0, 1.0), (0.5, -1.0, 1.0), (0.3, -0.45, 1.7)  # beta, lo, hi
 GRID, COARSE = {"grid_exponent": -6}, {"grid_exponent": -3}
 IDP = {"i_understand_this_is_not_dp": True}
+
+
+BINS = "scumble-bins 1\nattributes 14\nbins 4\nfrom made\nbin +0 -3 +5 +6\nlaw -0.5 0.25 1\nbin -1 +2\nlaw -1 -0.3 0\nbin +4 -7 -8 +9\nlaw 0 0.5 0.5\nbin +10 +11\nlaw -2 0 2\n"
+
+
+def structure_cases(delta):
+    """Section 4d: every law on bins, a grid and a file with medians; the search cap; words of a book."""
+    given = {"sha256": hashlib.sha256(BINS.encode()).hexdigest(), "text": BINS}
+    yield "dp-oporp", 12, 6, 1.0, *ODD, GRID | delta | {"bins": "grid:3x4"}
+    yield "dp-oporp-laplace", 24, 4, 2.0, *SIGNED, GRID | {"bins": "grid:4x2x3"}
+    yield "dp-oporp-staircase", 14, 4, 1.0, *SIGNED, GRID | {"bins": given}
+    yield "dp-oporp-zones", 14, 4, 2.0, *SIGNED, GRID | {"bins": given, "thresholds": [-0.25, 0.25]}
+    yield "dp-oporp-lattice", 14, 4, 2.0, *SIGNED, GRID | {"bins": given, "lattice_steps": 2}
+    yield "dp-signoporp-rr-smooth", 14, 4, 3.0, *SIGNED, GRID | {"bins": given}
+    yield "dp-signoporp-ceil", 14, 4, 2.0, *SIGNED, GRID | {"bins": given}
+    for epsilon in (2.0, 14.0, 24.0):
+        yield "privcube", 12, 6, epsilon, *SIGNED, {"unit": "record", "purpose": "search"}
+    for words, epsilon in ((5, 1.0), (9, 3.0), (40, 2.0)):
+        entries = [[pow(11, 7 * w + i + 3, 4001) - 2000 for i in range(6)] for w in range(words)]
+        book = structure.book(entries, 0.001)
+        yield "privbook", 6, 6, epsilon, *SIGNED, {"unit": "record", "book": book}
 
 
 def cases():
@@ -494,11 +533,12 @@ def cases():
     yield "idp-signoporp-g", 24, 6, 2.0, *SIGNED, GRID | IDP | delta
     yield "idp-signoporp-rr", 24, 6, 2.0, *SIGNED, GRID | IDP
     yield "idp-signoporp-rr", 24, 8, 2.0, *SIGNED, GRID | IDP | {"repeats": 4}
+    yield from structure_cases(delta)
 
 
 if __name__ == "__main__":
     made = [case(at, *head, **rest) for at, (*head, rest) in enumerate(cases())]
-    assert {one["parameters"]["mechanism"] for one in made} == set(MECHANISMS) and len(MECHANISMS) == 26
+    assert {one["parameters"]["mechanism"] for one in made} == set(MECHANISMS) and len(MECHANISMS) == 27
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else VECTORS
     lines = ",\n".join(json.dumps(one) for one in made)
     target.write_text('{"version": 1, "cases": [\n' + lines + "\n]}\n")

@@ -49,9 +49,7 @@ fn key() -> SigningKey {
 /// Every mechanism, unit and encoding once, over several dimensions.
 fn campaigns() -> Vec<Campaign> {
     let mut all = Vec::new();
-    for &id in
-        MechanismId::ALL.iter().filter(|id| id.notion() != NotionKind::Individual && **id != MechanismId::Privbook)
-    {
+    for id in MechanismId::without_files().filter(|id| id.notion() != NotionKind::Individual) {
         let encodings = match id.output() {
             OutputKind::Values => vec![Encoding::F32, Encoding::I16, Encoding::B8, Encoding::B4, Encoding::B1],
             OutputKind::Bits | OutputKind::Symbols | OutputKind::Words => vec![],

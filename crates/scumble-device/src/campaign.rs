@@ -8,7 +8,7 @@ use crate::policy::Loss;
 use crate::refusal::Refusal;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters, SignrpMode};
 use scumble_core::privacy::Unit;
-use scumble_core::projection::{Projection, Seed};
+use scumble_core::projection::{Partition, Projection, Seed};
 use scumble_core::release::{Encoder, Encoding, REPORT_HEADER};
 use scumble_core::vectors::Range;
 use sha2::{Digest, Sha256};
@@ -203,8 +203,8 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
             "delta" => parameters.delta = Some(value.number()?),
             "unit" => parameters.unit = value.text()?.parse().ok()?,
             "projection" => parameters.projection = Some(value.text()?.parse().ok()?),
-            // The blocks of an image are a name; a file of bins is none that a device has.
-            "bins" if value.text()?.starts_with("grid:") => parameters.bins = Some(value.text()?.parse().ok()?),
+            "bins" => parameters.bins = Some(partition(value)?),
+            "purpose" => parameters.purpose = Some(value.text()?.parse().ok()?),
             "sketch_clip" => parameters.sketch_clip = Some(value.number()?),
             "norm_bound" => parameters.norm_bound = Some(value.number()?),
             "clip_norm" => parameters.clip_norm = Some(value.number()?),
@@ -219,6 +219,15 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
         }
     }
     Some(parameters)
+}
+
+/// The blocks of an image by their name, or bins that travel in the campaign; larger files are none that a device has.
+fn partition(json: &Json<'_>) -> Option<Partition> {
+    if let Some(grid) = json.text() {
+        return grid.parse().ok();
+    }
+    let partition = Partition::from_file(json.get("text")?.text()?.as_bytes()).ok()?;
+    (partition.name() == format!("sha256:{}", json.get("sha256")?.text()?)).then_some(partition)
 }
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";

@@ -28,7 +28,7 @@ fn every_id_releases_and_its_file_tells_the_rows_apart() {
     let (count, dim) = (200, 128);
     let values = npy_rows(&folder, "x.npy", count, dim);
     let row = |i: usize| &values[i * dim..(i + 1) * dim];
-    for (at, &id) in MechanismId::ALL.iter().enumerate() {
+    for (at, id) in MechanismId::without_files().enumerate() {
         let out = format!("{id}.{}", ["parquet", "npy"][at % 2]);
         folder.ok(&format!("release x.npy --out {out} {}", options(id)));
         folder.ok(&format!("verify {out}"));

@@ -168,6 +168,11 @@ impl MechanismId {
         }
     }
 
+    /// Those that numbers alone fix: all but `privbook`, which needs a public file.
+    pub fn without_files() -> impl Iterator<Item = Self> + Clone {
+        Self::ALL.iter().copied().filter(|id| *id != Self::Privbook)
+    }
+
     /// True when the projection is the identity.
     pub fn is_raw(self) -> bool {
         matches!(self.family(), Family::Raw | Family::Book)

@@ -518,15 +518,7 @@ mod tests {
                 assert!(!encoder.accepts(&[]));
             }
         }
-        let floats = Encoder {
-            encoding: Encoding::F32,
-            k: 2,
-            divisor: 1,
-            unit: 1.0,
-            values: Vec::new(),
-            centres: Vec::new(),
-            book: None,
-        };
+        let floats = Encoder { encoding: Encoding::F32, k: 2, ..encoder(2, 2) };
         let row = |x: f32| [1.0f32.to_le_bytes(), x.to_le_bytes()].concat();
         assert!(floats.accepts(&row(-3.5)));
         assert!(!floats.accepts(&row(f32::NAN)) && !floats.accepts(&row(f32::INFINITY)) && !floats.accepts(&[0; 9]));

@@ -443,8 +443,8 @@ mod tests {
         let values: Vec<f32> = data.iter().copied().filter(|v| *v != 0.0).collect();
         let sparse = Rows::sparse(&offsets, &index, Scalars::F32(&values), 100);
         let name = |i: usize| i.to_le_bytes().to_vec();
-        let private = |id: &&MechanismId| id.notion() != crate::mechanism::NotionKind::Individual;
-        for &id in MechanismId::ALL.iter().filter(private) {
+        let private = |id: &MechanismId| id.notion() != crate::mechanism::NotionKind::Individual;
+        for id in MechanismId::without_files().filter(private) {
             let encoding = (id == MechanismId::DpOporpStaircase).then_some(Encoding::I16);
             let symbols = (id.output() == OutputKind::Symbols).then_some(3);
             let make = || releaser(id, symbols, encoding);

@@ -12,7 +12,7 @@ pub use terms::{Input, Layout, Longitudinal, Mode, Periods, Terms};
 use crate::certificate::{Certificate, GuaranteeStatement, PublicKey, Signature, SigningKey, hex};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble_core::projection::{Partition, Projection};
+use scumble_core::projection::Projection;
 use scumble_core::release::{Encoder, EncodingStatement, REPORT_HEADER, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -167,10 +167,11 @@ fn admissible(mechanism: &Mechanism) -> Result<(), ParameterError> {
             "dp-signrp-ceil, or dp-signrp-rr without a delta",
         ));
     }
-    if matches!(mechanism.parameters().bins, Some(Partition::File(_))) {
-        return Err(ParameterError::invalid(
-            "a device has no file of bins: take the blocks of an image (grid:HxW), or OPORP",
-        ));
+    if let Some((name, _)) = mechanism.parameters().beside().first() {
+        return Err(ParameterError::invalid(format!(
+            "a device reads the campaign alone, and the file of {name} is too large to travel in it: take the blocks of an \
+             image (grid:HxW), or bins whose file has at most 64 KiB"
+        )));
     }
     Ok(())
 }

@@ -153,7 +153,7 @@ fn calibration(mechanism: &Mechanism, expected: &Value) -> Outcome {
             match cap {
                 Cap::Privcube(cube) => same("cap", cube.cap().to_string()),
                 Cap::Signcap(cap) => same("tau", cap.tau().to_string()),
-                Cap::Privbook(_) => Err("a book has vectors of its own".into()),
+                Cap::Privbook(book) => same("favoured", book.favoured().to_string()),
             }
         }
         Perturbation::Individual { steps, touched, inner } => {
@@ -279,7 +279,13 @@ fn vertices(cap: &Cap, row: &Value, x: &[i64]) -> Outcome {
             let (law, signs) = (cap.probabilities(), x.iter().map(|&x| x > 0).collect::<Vec<_>>());
             Box::new(move |y| law[y.iter().zip(&signs).filter(|(a, b)| a == b).count()].clone())
         }
-        Cap::Privbook(_) => return Err("a book has no vertices".into()),
+        Cap::Privbook(book) => {
+            for (word, (found, ideal)) in book.probabilities(x).iter().zip(list(&row["words"])).enumerate() {
+                let (found, ideal) = (Fixed::of(found), Fixed::parse(ideal));
+                check(found.close(&ideal, 4.0), || format!("word {word}: {}", found.value()))?;
+            }
+            return check(book.words() == list(&row["words"]).len(), || "words".into());
+        }
     };
     for vertex in list(&row["vertices"]) {
         let y: Vec<bool> = vertex[0].as_str().unwrap().bytes().map(|b| b == b'1').collect();

@@ -316,7 +316,7 @@ fn small(id: MechanismId, epsilon: f64) -> Releaser {
 }
 
 fn private() -> impl Iterator<Item = MechanismId> + Clone {
-    MechanismId::ALL.iter().copied().filter(|id| id.notion() != NotionKind::Individual)
+    MechanismId::without_files().filter(|id| id.notion() != NotionKind::Individual)
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn certificate(id: MechanismId) -> Certificate {
 
 #[test]
 fn every_mechanism_round_trips() {
-    for &id in MechanismId::ALL {
+    for id in MechanismId::without_files() {
         let text = certificate(id).to_json();
         let (parsed, mechanism) = Certificate::parse(&text).unwrap_or_else(|error| panic!("{id}: {error}"));
         assert_eq!(parsed.to_json(), text);

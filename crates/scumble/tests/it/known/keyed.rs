@@ -68,7 +68,7 @@ fn averaging_fresh_releases_recovers_an_attribute_and_sticky_ones_give_nothing()
 fn keyed_noise_is_what_it_was() {
     let rows: Vec<f32> = (0..192).map(|i| (i % 17) as f32 / 8.5 - 1.0).collect();
     let mut lines = String::new();
-    for &id in MechanismId::ALL {
+    for id in MechanismId::without_files() {
         let range = Range::new(-1.0, 1.0).unwrap();
         let mut parameters = Parameters::new(id, 64, 16, 2.0, 1.0, range, Seed([5; 32]));
         match id.notion() {
