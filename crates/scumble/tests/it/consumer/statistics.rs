@@ -227,7 +227,11 @@ fn shares_cover_their_truth() {
                     signs.add(&told.covariance, |at| covariance(&weights, &x, at[0], at[1]));
                 }
             }
-            shares.check(&format!("shares of {id}"));
+            match (symbols, target) {
+                // Zeros, which a coin decides, cannot be told: for the rows themselves the interval is on the wide side.
+                (None, Target::Rows) => assert!(shares.share() >= 0.95, "shares of {id}: covers {}", shares.share()),
+                _ => shares.check(&format!("shares of {id}")),
+            }
             if symbols.is_none() {
                 signs.check("covariance of signs");
             }
