@@ -170,7 +170,10 @@ impl Pass<'_> {
                 true => 4.0 * s2 * value.max(0.0) + values.noise.fourth - s2 * s2,
                 false => (s2 * (variance[a] + variance[b] - 2.0 * s2)).max(0.0) + s2 * s2,
             };
-            let per_row = self.at_least(noise, || fourth[a * k + b] / n - (product / n).powi(2));
+            let [of_a, of_b] = [a, b].map(|j| (variance[j] - s2).max(0.0));
+            let signal = of_a * of_b / ((of_a + s2) * (of_b + s2));
+            let normal = of_a * of_b + value * value;
+            let per_row = self.products(noise, normal, signal, || fourth[a * k + b] / n - (product / n).powi(2));
             Number { value, variance: per_row / n, moved: self.covariance_moved(values, mean[a], mean[b]) }
         };
         let covariance: Vec<Number> = pairs(k, values.signs).map(entry).collect();
@@ -210,7 +213,9 @@ impl Pass<'_> {
         let sums = moments::sums(self.release.len(), 2, &lengths);
         let value = sums[0] / n;
         let noise = 4.0 * s2 * value.max(0.0) + k * (values.noise.fourth - s2 * s2);
-        let per_row = self.at_least(noise, || (sums[1] / n - value * value) * n / (n - 1.0));
+        let length = value.max(0.0);
+        let (normal, signal) = (2.0 * length * length / k, (length / (length + k * s2)).powi(2));
+        let per_row = self.products(noise, normal, signal, || (sums[1] / n - value * value) * n / (n - 1.0));
         Ok(vec![Number { value, variance: per_row / n, moved: self.moved(k * values.largest.powi(2)) }])
     }
 
@@ -218,6 +223,15 @@ impl Pass<'_> {
     fn at_least(&self, noise: f64, sample: impl Fn() -> f64) -> f64 {
         match self.target {
             Target::Population => sample().max(noise),
+            Target::Rows => noise,
+        }
+    }
+
+    /// The same for products: beyond the noise's part, what the sample shows as far as it is `signal`, for noise makes its
+    /// fourth moments useless, and what a `normal` signal would have as far as it is not.
+    fn products(&self, noise: f64, normal: f64, signal: f64, sample: impl Fn() -> f64) -> f64 {
+        match self.target {
+            Target::Population => noise + signal * (sample() - noise).max(0.0) + (1.0 - signal) * normal,
             Target::Rows => noise,
         }
     }
