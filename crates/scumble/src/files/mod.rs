@@ -36,7 +36,7 @@ pub use public::read_partition;
 pub use reconcile::{Reconciled, Trace, reconcile};
 pub use release::{AccountOf, Job, JobError, Progress, release};
 pub use released::{OpenError, ReleaseFault, ReleasedFile, open_release, read_certificate, read_release};
-pub(crate) use released::{Piece, altered, read_pieces, released_files};
+pub(crate) use released::{ReleasedPiece, altered, read_pieces, released_files};
 pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock};
 

@@ -194,7 +194,7 @@ fn read_npy(path: &Path) -> Result<ReleasedFile, ReadError> {
 }
 
 /// Some rows of a release, in order; or ids and labels of rows that came before.
-pub(crate) struct Piece {
+pub(crate) struct ReleasedPiece {
     pub(crate) rows: usize,
     pub(crate) bytes: Vec<u8>,
     pub(crate) ids: Option<Column>,
@@ -207,7 +207,7 @@ const PIECE_BYTES: u64 = 4 << 20;
 /// Hands the rows of a release over, a few pieces at a time, without holding more of them. Ids of an `.npy` come whole.
 pub(crate) fn read_pieces<E: From<ReadError>>(
     path: &Path,
-    mut each: impl FnMut(Vec<Piece>) -> Result<(), Option<E>>,
+    mut each: impl FnMut(Vec<ReleasedPiece>) -> Result<(), Option<E>>,
 ) -> Result<(), Option<E>> {
     let fault = |error: ReadError| Some(E::from(error));
     match super::format(path, None).map_err(fault)? {
@@ -218,13 +218,13 @@ pub(crate) fn read_pieces<E: From<ReadError>>(
             while left > 0 {
                 let rows = (PIECE_BYTES / width).clamp(1, left);
                 let bytes = body.next(rows * width).map_err(fault)?;
-                each(vec![Piece { rows: rows as usize, bytes, ids: None, labels: None }])?;
+                each(vec![ReleasedPiece { rows: rows as usize, bytes, ids: None, labels: None }])?;
                 left -= rows;
             }
             body.end().map_err(fault)?;
             let [ids, labels] = [".ids.npy", ".labels.npy"].map(|ending| npy_column(path, ending, rows));
             let (ids, labels) = (ids.map_err(fault)?, labels.map_err(fault)?);
-            each(vec![Piece { rows: 0, bytes: Vec::new(), ids, labels }])
+            each(vec![ReleasedPiece { rows: 0, bytes: Vec::new(), ids, labels }])
         }
         Format::Parquet => {
             let mut row = 0;
@@ -235,7 +235,7 @@ pub(crate) fn read_pieces<E: From<ReadError>>(
                 let mut sketches = Sketches::new(opened.clone(), id, label, row).map_err(fault)?;
                 while let Some(blocks) = next_blocks(&mut sketches).map_err(fault)? {
                     row += blocks.iter().map(|block| block.rows as u64).sum::<u64>();
-                    let piece = |SketchBlock { rows, bytes, ids, labels }| Piece { rows, bytes, ids, labels };
+                    let piece = |SketchBlock { rows, bytes, ids, labels }| ReleasedPiece { rows, bytes, ids, labels };
                     each(blocks.into_iter().map(piece).collect())?;
                 }
             }

@@ -23,7 +23,6 @@ use rayon::prelude::*;
 use scumble_core::error::{DataError, DataErrorKind, ParameterError};
 use scumble_core::mechanism::{Mechanism, OutputKind, Perturbation};
 use scumble_core::parallel;
-use scumble_core::parallel;
 use scumble_core::simd::{self, Aligned, Level};
 use scumble_core::vectors::Rows;
 use select::Nearest;

@@ -3,7 +3,7 @@
 use super::{Best, Hit, Metric, Queries, Searcher, default_metric_of, hits};
 use crate::certificate::{Certificate, ContentHasher};
 use crate::columns::Column;
-use crate::files::{OpenError, Piece, ReadError, ReleaseFault, altered, read_certificate, read_pieces, released_files};
+use crate::files::{OpenError, ReleasedPiece, ReadError, ReleaseFault, altered, read_certificate, read_pieces, released_files};
 use crate::release::{Encoder, Release};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
@@ -168,13 +168,13 @@ impl TableSearch<'_> {
 /// Meets all rows of a file while they are hashed; gives their ids.
 fn scan(part: &Part, searcher: &Searcher, best: &mut [Best]) -> Result<Option<Column>, OpenError> {
     let (mut hasher, mut row, mut all_ids) = (ContentHasher::default(), 0, None::<Column>);
-    let each = |pieces: Vec<Piece>| {
+    let each = |pieces: Vec<ReleasedPiece>| {
         let wrong = pieces.iter().any(|piece| piece.bytes.len() != piece.rows * searcher.width);
         if wrong || pieces.iter().map(|piece| piece.rows).sum::<usize>() > part.rows() - row {
             return Err(None);
         }
         let hash = || {
-            for Piece { rows, bytes, ids, labels } in &pieces {
+            for ReleasedPiece { rows, bytes, ids, labels } in &pieces {
                 hasher.update(*rows, bytes, ids.as_ref(), labels.as_ref());
             }
         };

@@ -109,7 +109,7 @@ pub(super) fn flip(
     ties: &mut Vec<u32>,
 ) {
     let halves = |half: usize| {
-        let [high, low] = thresholds.bytes.each_ref().map(|bytes| biased(twice(&bytes.as_chunks().0[half])));
+        let [high, low] = thresholds.bytes.each_ref().map(|bytes| biased(twice(&bytes.as_chunks::<16>().0[half])));
         ByteTables { high, low }
     };
     let tables = [halves(0), halves(1)];
