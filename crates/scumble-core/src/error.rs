@@ -21,15 +21,20 @@ pub enum ParameterError {
     },
 }
 
+/// The words, where this build has any.
+fn kept(words: impl Into<String>) -> String {
+    if cfg!(feature = "words") { words.into() } else { String::new() }
+}
+
 impl ParameterError {
     /// A parameter out of its domain.
     pub fn invalid(message: impl Into<String>) -> Self {
-        Self::Invalid(message.into())
+        Self::Invalid(kept(message))
     }
 
     /// A combination that is not private, with the way out.
     pub fn not_private(reason: impl Into<String>, instead: impl Into<String>) -> Self {
-        Self::NotPrivate { reason: reason.into(), instead: instead.into() }
+        Self::NotPrivate { reason: kept(reason), instead: kept(instead) }
     }
 
     /// True for a refusal on privacy grounds (exit code 1 of the command line).

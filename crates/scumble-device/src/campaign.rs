@@ -203,6 +203,8 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
             "delta" => parameters.delta = Some(value.number()?),
             "unit" => parameters.unit = value.text()?.parse().ok()?,
             "projection" => parameters.projection = Some(value.text()?.parse().ok()?),
+            // The blocks of an image are a name; a file of bins is none that a device has.
+            "bins" if value.text()?.starts_with("grid:") => parameters.bins = Some(value.text()?.parse().ok()?),
             "sketch_clip" => parameters.sketch_clip = Some(value.number()?),
             "norm_bound" => parameters.norm_bound = Some(value.number()?),
             "clip_norm" => parameters.clip_norm = Some(value.number()?),

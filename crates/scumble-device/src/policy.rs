@@ -100,26 +100,21 @@ mod tests {
     use super::*;
     use scumble_core::privacy::Notion;
 
+    fn guarantee(epsilon: f64, delta: f64, unit: Unit) -> Guarantee {
+        Guarantee { notion: Notion::Approximate, epsilon, delta, checked_epsilon: epsilon, unit, beta: 1.0 }
+    }
+
     #[test]
     fn charges_round_up_and_limits_down() {
-        let of = |notion, epsilon, delta, unit| Guarantee {
-            notion,
-            epsilon,
-            delta,
-            checked_epsilon: epsilon,
-            unit,
-            beta: 1.0,
-        };
-        let guarantee = of(Notion::Approximate, 0.1, 1e-6, Unit::Attribute);
-        let loss = Loss::of(&guarantee);
-        assert!(loss.epsilon() >= 0.1 && loss.delta() >= 1e-6);
+        let loss = Loss::of(&guarantee(0.1, 1e-7, Unit::Attribute));
+        assert!(loss.epsilon() >= 0.1 && loss.delta() >= 1e-7);
         let limit = Policy { attribute: 0.1, ..Policy::default() }.limits().unwrap()[0];
         assert!(limit.epsilon() <= 0.1);
         let ten = (0..10).fold(Loss::default(), |sum, _| sum.plus(loss));
         assert!(!ten.within(Policy { attribute: 1.0, ..Policy::default() }.limits().unwrap()[0]));
         assert!(ten.within(Policy { attribute: 1.00001, ..Policy::default() }.limits().unwrap()[0]));
         // Ten charges of one half are five exactly.
-        let half = Loss::of(&of(Notion::Pure, 0.5, 0.0, Unit::Record));
+        let half = Loss::of(&guarantee(0.5, 0.0, Unit::Record));
         let ten = (0..10).fold(Loss::default(), |sum, _| sum.plus(half));
         assert!(ten.within(Policy { record: 5.0, ..Policy::default() }.limits().unwrap()[3]));
     }

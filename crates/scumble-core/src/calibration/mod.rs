@@ -65,7 +65,7 @@ pub(crate) fn check_delta(delta: f64) -> Result<(), ParameterError> {
     if delta > 0.0 && delta < 1.0 {
         Ok(())
     } else {
-        Err(ParameterError::invalid(format!("delta must be above 0 and below 1, got {delta}")))
+        Err(ParameterError::invalid(words!("delta must be above 0 and below 1, got {delta}")))
     }
 }
 
@@ -74,13 +74,13 @@ pub(crate) fn check_positive(name: &str, value: f64) -> Result<(), ParameterErro
     if value > 0.0 && value.is_finite() {
         Ok(())
     } else {
-        Err(ParameterError::invalid(format!("{name} must be a positive finite number, got {value}")))
+        Err(ParameterError::invalid(words!("{name} must be a positive finite number, got {value}")))
     }
 }
 
 /// A size such as p or k must be at least 1.
 pub(crate) fn check_size(name: &str, value: u64) -> Result<(), ParameterError> {
-    if value > 0 { Ok(()) } else { Err(ParameterError::invalid(format!("{name} must be at least 1"))) }
+    if value > 0 { Ok(()) } else { Err(ParameterError::invalid(words!("{name} must be at least 1"))) }
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ pub fn tight_epsilon_prime(k: u64, q: f64, epsilon: f64, delta: f64) -> Result<f
     check_epsilon(epsilon)?;
     check_delta(delta)?;
     if !(q > 0.0 && q <= 1.0) {
-        return Err(ParameterError::invalid(format!("q must be above 0 and at most 1, got {q}")));
+        return Err(ParameterError::invalid(words!("q must be above 0 and at most 1, got {q}")));
     }
     let target = libm::log(delta);
     let share = super::composition::kov_epsilon0(k, epsilon, 0.0)?;

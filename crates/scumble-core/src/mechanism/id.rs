@@ -185,7 +185,7 @@ impl FromStr for MechanismId {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::ALL.iter().copied().find(|id| id.as_str() == text).ok_or_else(|| {
             let all: Vec<_> = Self::ALL.iter().map(|id| id.as_str()).collect();
-            ParameterError::invalid(format!("unknown mechanism '{text}'; one of: {}", all.join(", ")))
+            ParameterError::invalid(words!("unknown mechanism '{text}'; one of: {}", all.join(", ")))
         })
     }
 }

@@ -23,6 +23,16 @@ pub enum SignrpMode {
     Paper,
 }
 
+impl SignrpMode {
+    /// Its name in digests.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tight => "Tight",
+            Self::Paper => "Paper",
+        }
+    }
+}
+
 /// The public inputs of a mechanism. No field may be computed from the private data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
@@ -182,7 +192,7 @@ impl Parameters {
             ("sketch_clip", (*sketch_clip).into()),
             ("norm_bound", (*norm_bound).into()),
             ("clip_norm", (*clip_norm).into()),
-            ("signrp_mode", format!("{signrp_mode:?}").into()),
+            ("signrp_mode", signrp_mode.name().into()),
             ("symbols", (*symbols).into()),
             ("lattice_steps", (*lattice_steps).into()),
             ("thresholds", Fact::list(thresholds.iter().copied())),
@@ -244,12 +254,12 @@ impl Parameters {
             Unit::L2 | Unit::Record => weights * dim.min(k) as u128,
         };
         if dense && !mechanism.is_record() && (weights > MOST_WEIGHTS || products > MOST_PRODUCTS) {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "the sensitivity of a dense projection from {dim} to {k} takes too long to check; take an OPORP mechanism"
             )));
         }
         if matches!(mechanism, DpSignrpCeil | DpSignrpRr) && delta.is_some() && k > MOST_COMPOSED {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "the composition of {k} bits takes too long to check; take at most {MOST_COMPOSED}, or leave --delta out"
             )));
         }
@@ -274,16 +284,16 @@ impl<'a> Setup<'a> {
         let Parameters { dim, k, repeats, beta, range, .. } = *parameters;
         Range::new(range.lo, range.hi)?;
         if dim == 0 || dim as u64 > 1 << 32 {
-            return Err(ParameterError::invalid(format!("dim must be between 1 and 2^32, got {dim}")));
+            return Err(ParameterError::invalid(words!("dim must be between 1 and 2^32, got {dim}")));
         }
         if k == 0 || k > 1 << 20 {
-            return Err(ParameterError::invalid(format!("k must be between 1 and 2^20, got {k}")));
+            return Err(ParameterError::invalid(words!("k must be between 1 and 2^20, got {k}")));
         }
         if repeats == 0 || k % repeats != 0 {
-            return Err(ParameterError::invalid(format!("repeats must divide k: {repeats} does not divide {k}")));
+            return Err(ParameterError::invalid(words!("repeats must divide k: {repeats} does not divide {k}")));
         }
         if !(beta > 0.0 && beta.is_finite()) {
-            return Err(ParameterError::invalid(format!("beta must be positive and finite, got {beta}")));
+            return Err(ParameterError::invalid(words!("beta must be positive and finite, got {beta}")));
         }
         parameters.check_effort()?;
         // In one attribute no two values are further apart than the range; in l1 and l2 all attributes may move.
@@ -358,7 +368,7 @@ impl<'a> Setup<'a> {
             let name = asked.to_string();
             let family = name.split(':').next().unwrap_or_default();
             if !allowed.contains(&family) {
-                return Err(ParameterError::invalid(format!(
+                return Err(ParameterError::invalid(words!(
                     "{mechanism} does not take the projection '{name}'; it takes {}",
                     allowed.join(", ")
                 )));
@@ -366,7 +376,7 @@ impl<'a> Setup<'a> {
         }
         if let Some(partition) = &self.parameters.bins {
             if !allowed.contains(&"oporp") || !matches!(kind, ProjectionKind::Oporp { repeats: 1 }) || repeats != 1 {
-                return Err(ParameterError::invalid(format!(
+                return Err(ParameterError::invalid(words!(
                     "--bins takes the place of OPORP's one permutation: {mechanism} with {repeats} repetitions of \
                      '{kind}' has none"
                 )));
@@ -375,7 +385,7 @@ impl<'a> Setup<'a> {
         }
         // A bin of each repetition is touched: a loss counted for fewer than the projection has would be understated.
         if kind.repeats() != repeats {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "the projection '{kind}' has {} repetitions, but --repeats is {repeats}: leave --projection out, or name \
                  the same number in both (only OPORP repeats)",
                 kind.repeats()
@@ -396,6 +406,6 @@ impl<'a> Setup<'a> {
             Unit::L2 => "dp-oporp, dp-rp-g-opt-b or raw-g-opt (Gaussian noise)",
             Unit::Record => "privcube or signcap",
         };
-        Err(ParameterError::not_private(format!("{mechanism} gives no guarantee for unit {unit}: {why}"), instead))
+        Err(ParameterError::not_private(words!("{mechanism} gives no guarantee for unit {unit}: {why}"), instead))
     }
 }

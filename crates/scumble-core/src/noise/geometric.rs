@@ -50,7 +50,7 @@ impl Geometric {
     /// The law with ratio R / 2^64.
     pub(super) fn new(ratio: u64) -> Result<Self, ParameterError> {
         if ratio == 0 || ratio > LARGEST_RATIO {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "noise ratio {ratio} / 2^64 is not between 2^-64 and 1 - 2^-40; use a larger epsilon or a coarser grid"
             )));
         }

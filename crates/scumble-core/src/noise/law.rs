@@ -147,7 +147,7 @@ impl Noise {
             return Ok(());
         }
         Err(ParameterError::not_private(
-            format!("the noise is too narrow for a sensitivity of {sensitivity} grid steps at this epsilon"),
+            words!("the noise is too narrow for a sensitivity of {sensitivity} grid steps at this epsilon"),
             "the law that is built for these numbers",
         ))
     }

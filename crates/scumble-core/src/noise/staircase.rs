@@ -40,7 +40,7 @@ impl Staircase {
     /// The law with b = Rb / 2^64, period B and first half-step r, as written in a certificate.
     pub fn from_steps(ratio: u64, sensitivity: u64, width: u64) -> Result<Self, ParameterError> {
         if sensitivity >= 1 << 62 || width == 0 || width > sensitivity {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "a staircase of sensitivity {sensitivity} cannot have a first step of width {width}"
             )));
         }

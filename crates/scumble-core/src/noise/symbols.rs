@@ -31,7 +31,7 @@ impl SymbolTable {
     pub fn new(bits: u32, rows: Vec<Vec<u64>>, reach: usize, epsilon: &BigRational) -> Result<Self, ParameterError> {
         let symbols = rows.first().map_or(0, Vec::len);
         if !(2..=MOST_SYMBOLS).contains(&symbols) || rows.iter().any(|row| row.len() != symbols) {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "a symbol table needs 2 to {MOST_SYMBOLS} columns in each row"
             )));
         }
@@ -41,9 +41,10 @@ impl SymbolTable {
         let worst = worst_ratio(&rows, reach);
         if !worst.at_most_exp(epsilon) {
             return Err(ParameterError::not_private(
-                format!(
+                words!(
                     "two neighbouring rows of the symbol table have entries {} and {}, a ratio above e^epsilon",
-                    worst.num, worst.den
+                    worst.num,
+                    worst.den
                 ),
                 "a larger epsilon, or another number of symbols",
             ));

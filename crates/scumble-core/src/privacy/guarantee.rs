@@ -20,7 +20,7 @@ impl Epsilon {
     /// Checks the domain.
     pub fn new(value: f64) -> Result<Self, ParameterError> {
         if !(value > 0.0 && value <= Self::LARGEST) {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "epsilon must be greater than 0 and at most {}, got {value}",
                 Self::LARGEST
             )));
@@ -43,7 +43,7 @@ impl Epsilon {
 pub fn check_delta(delta: Option<f64>) -> Result<f64, ParameterError> {
     match delta {
         Some(delta) if delta > 0.0 && delta < 1.0 => Ok(delta),
-        Some(delta) => Err(ParameterError::invalid(format!("delta must lie strictly between 0 and 1, got {delta}"))),
+        Some(delta) => Err(ParameterError::invalid(words!("delta must lie strictly between 0 and 1, got {delta}"))),
         None => Err(ParameterError::invalid(
             "this mechanism needs --delta (for example 1e-6); dp-oporp-staircase and dp-oporp-laplace do not",
         )),
@@ -82,7 +82,7 @@ impl Guarantee {
     pub fn pure(epsilon: &Epsilon, worst: &WorstRatio, unit: Unit, beta: f64) -> Result<Self, ParameterError> {
         if !worst.at_most_exp(epsilon.exact()) {
             return Err(ParameterError::not_private(
-                format!("the integers that would run lose more than epsilon = {}", epsilon.value),
+                words!("the integers that would run lose more than epsilon = {}", epsilon.value),
                 "a larger epsilon, or a coarser grid",
             ));
         }
@@ -100,7 +100,7 @@ impl Guarantee {
     ) -> Result<Self, ParameterError> {
         if *shown > crate::exact::rational(delta) {
             return Err(ParameterError::not_private(
-                format!("delta <= {delta:e} cannot be shown for the integers that would run"),
+                words!("delta <= {delta:e} cannot be shown for the integers that would run"),
                 "a larger delta",
             ));
         }

@@ -48,6 +48,6 @@ impl FromStr for Unit {
         [Self::Attribute, Self::L1, Self::L2, Self::Record]
             .into_iter()
             .find(|unit| unit.to_string() == text)
-            .ok_or_else(|| ParameterError::invalid(format!("unknown unit '{text}': use attribute, l1, l2 or record")))
+            .ok_or_else(|| ParameterError::invalid(words!("unknown unit '{text}': use attribute, l1, l2 or record")))
     }
 }

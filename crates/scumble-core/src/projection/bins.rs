@@ -108,20 +108,20 @@ impl Bins {
     pub fn new(places: &[Option<(u32, bool)>], bins: usize, origin: Origin) -> Result<Self, ParameterError> {
         let wrong = |message: String| Err(ParameterError::invalid(message));
         if places.is_empty() || places.len() > MOST_ATTRIBUTES {
-            return wrong(format!("bins take 1 to 2^24 attributes, got {}", places.len()));
+            return wrong(words!("bins take 1 to 2^24 attributes, got {}", places.len()));
         }
         if bins == 0 || bins > MOST_BINS.min(places.len()) {
-            return wrong(format!("bins must be 1 to 2^20, and no more than the attributes, got {bins}"));
+            return wrong(words!("bins must be 1 to 2^20, and no more than the attributes, got {bins}"));
         }
         let mut filled = vec![false; bins];
         for &(bin, _) in places.iter().flatten() {
             match filled.get_mut(bin as usize) {
                 Some(filled) => *filled = true,
-                None => return wrong(format!("bin {bin} is outside 0..{bins}")),
+                None => return wrong(words!("bin {bin} is outside 0..{bins}")),
             }
         }
         if let Some(empty) = filled.iter().position(|filled| !filled) {
-            return wrong(format!("bin {empty} has no attribute"));
+            return wrong(words!("bin {empty} has no attribute"));
         }
         let code = |place: &Option<(u32, bool)>| place.map_or(UNPLACED, |(bin, plus)| 2 * bin + u32::from(plus));
         Ok(Self { bins, origin, places: places.iter().map(code).collect(), quantiles: 0, laws: Vec::new() })
@@ -321,7 +321,7 @@ impl ImageGrid {
     pub fn bins(&self, k: usize) -> Result<Bins, ParameterError> {
         let Self { rows, columns, colours } = *self;
         let (down, across) = self.split(k).ok_or_else(|| {
-            ParameterError::invalid(format!(
+            ParameterError::invalid(words!(
                 "{rows} x {columns} pixels do not split into {k} blocks: k must be a product of at most {rows} and at \
                  most {columns}, for example a square"
             ))
@@ -373,7 +373,7 @@ impl std::str::FromStr for ImageGrid {
         };
         let size = |grid: &Self| grid.rows as u128 * grid.columns as u128 * grid.colours as u128;
         grid.filter(|grid| (1..=MOST_ATTRIBUTES as u128).contains(&size(grid))).ok_or_else(|| {
-            ParameterError::invalid(format!(
+            ParameterError::invalid(words!(
                 "{text:?} is not an image grid: write grid:ROWSxCOLUMNS, such as grid:28x28, or grid:32x32x3 for pixels \
                  of three colours; at most 2^24 values"
             ))
@@ -449,24 +449,24 @@ impl Partition {
             Self::Grid(grid) if grid.dim() == dim => Arc::new(grid.bins(k)?),
             Self::Grid(grid) => {
                 let found = grid.dim();
-                return Err(ParameterError::invalid(format!("{grid} has {found} attributes, the rows have {dim}")));
+                return Err(ParameterError::invalid(words!("{grid} has {found} attributes, the rows have {dim}")));
             }
             Self::File(BinsFile { content: Some(bins), .. }) => bins.clone(),
             Self::File(BinsFile { sha256, .. }) => {
-                return Err(ParameterError::invalid(format!(
+                return Err(ParameterError::invalid(words!(
                     "the bins lie in a file of their own: give the one whose sha256 is {} with --bins",
                     hex(sha256)
                 )));
             }
         };
         if bins.dim() != dim {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "the bins are of {} attributes, the rows have {dim}",
                 bins.dim()
             )));
         }
         if bins.len() != k {
-            return Err(ParameterError::invalid(format!("the file has {} bins, but k is {k}", bins.len())));
+            return Err(ParameterError::invalid(words!("the file has {} bins, but k is {k}", bins.len())));
         }
         Ok(bins)
     }

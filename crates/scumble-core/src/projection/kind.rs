@@ -73,7 +73,7 @@ impl FromStr for ProjectionKind {
             _ => None,
         };
         kind.ok_or_else(|| {
-            ParameterError::invalid(format!(
+            ParameterError::invalid(words!(
                 "unknown projection {text:?}: use none, gaussian, uniform, very-sparse:S, rademacher or oporp"
             ))
         })

@@ -58,7 +58,7 @@ impl Encoder {
             OutputKind::Symbols => encoding == natural(mechanism),
         };
         if !fits {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "{} cannot be written as {encoding}; leave --encoding out to take {}",
                 mechanism.id(),
                 natural(mechanism)

@@ -88,7 +88,7 @@ impl FromStr for Encoding {
             ("b4", _) => Ok(Self::B4),
             ("b1", _) => Ok(Self::B1),
             (_, Some(count)) => Ok(Self::Symbols { count }),
-            _ => Err(ParameterError::invalid(format!("unknown encoding '{text}': use f32, i16, b8, b4 or b1"))),
+            _ => Err(ParameterError::invalid(words!("unknown encoding '{text}': use f32, i16, b8, b4 or b1"))),
         }
     }
 }

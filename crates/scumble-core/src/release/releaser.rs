@@ -60,7 +60,7 @@ impl Releaser {
     pub fn new(mechanism: Mechanism, encoding: Option<Encoding>) -> Result<Self, ParameterError> {
         simd::check()?;
         let encoder = Encoder::new(&mechanism, encoding)?;
-        let projector = mechanism.block_projector();
+        let projector = if cfg!(feature = "blocks") { mechanism.block_projector() } else { None };
         let bound = projector.as_ref().map(BlockProjector::bound);
         let perturbation = bound.and_then(|bound| BlockPerturbation::new(mechanism.perturbation(), bound));
         Ok(Self { mechanism, encoder, noise: NoiseSource::Fresh, projector, perturbation })
@@ -289,7 +289,7 @@ impl Worker<'_> {
         for (block, out) in out.chunks_mut(LANES * width).enumerate() {
             let (start, len) = (start + block * LANES, out.len() / width);
             let takes = self.releaser.projector.as_ref().is_some_and(|projector| projector.takes(rows));
-            if takes && len >= LEAST_BLOCK {
+            if cfg!(feature = "blocks") && takes && len >= LEAST_BLOCK {
                 self.release_block(rows.slice(start, len), start, out, first_row, id, paid)?;
             } else {
                 for (i, out) in (start..).zip(out.chunks_exact_mut(width)) {

@@ -19,7 +19,7 @@ impl Range {
     /// Checks that both ends are finite and in order.
     pub fn new(lo: f64, hi: f64) -> Result<Self, ParameterError> {
         if !lo.is_finite() || !hi.is_finite() || lo >= hi {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "range must be two finite numbers LO,HI with LO < HI, got {lo},{hi}"
             )));
         }
@@ -52,15 +52,16 @@ impl Grid {
     /// The grid of step `2^exponent`; refuses one whose integers leave 31 bits.
     pub fn new(range: Range, exponent: i32) -> Result<Self, ParameterError> {
         if !(-1000..=1000).contains(&exponent) {
-            return Err(ParameterError::invalid(format!("grid exponent {exponent} is out of range")));
+            return Err(ParameterError::invalid(words!("grid exponent {exponent} is out of range")));
         }
         let per_unit = power_of_two(-exponent);
         let ends = [range.lo, range.hi].map(|end| end * per_unit);
         if ends.iter().any(|end| end.abs() >= f64::from(1 << 30)) {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "a grid of step 2^{exponent} over [{}, {}] needs more than 31 bits a value: \
                  narrow --range or enlarge --beta",
-                range.lo, range.hi
+                range.lo,
+                range.hi
             )));
         }
         let [lo, hi] = ends.map(|end| nearest(end) as i32);
@@ -71,7 +72,7 @@ impl Grid {
     /// The coarsest grid on which `length` spans at least `steps` steps.
     pub fn with_steps(range: Range, length: f64, steps: u64) -> Result<Self, ParameterError> {
         if !(length > 0.0 && length.is_finite()) {
-            return Err(ParameterError::invalid(format!("beta must be positive and finite, got {length}")));
+            return Err(ParameterError::invalid(words!("beta must be positive and finite, got {length}")));
         }
         let mut exponent = exponent_of(length) + 1 - (63 - steps.max(1).leading_zeros() as i32);
         while (length * power_of_two(-exponent)) < steps as f64 {

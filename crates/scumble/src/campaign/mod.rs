@@ -12,7 +12,7 @@ pub use terms::{Input, Layout, Longitudinal, Mode, Periods, Terms};
 use crate::certificate::{GuaranteeStatement, PublicKey, Signature, SigningKey, hex};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble_core::projection::Projection;
+use scumble_core::projection::{Partition, Projection};
 use scumble_core::release::{Encoder, EncodingStatement, REPORT_HEADER, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -153,6 +153,11 @@ fn admissible(mechanism: &Mechanism) -> Result<(), ParameterError> {
             "the approximate promise of dp-signrp-rr rests on a projection that is used once and on a norm that every \
              row has: a device can keep neither",
             "dp-signrp-ceil, or dp-signrp-rr without a delta",
+        ));
+    }
+    if matches!(mechanism.parameters().bins, Some(Partition::File(_))) {
+        return Err(ParameterError::invalid(
+            "a device has no file of bins: take the blocks of an image (grid:HxW), or OPORP",
         ));
     }
     Ok(())

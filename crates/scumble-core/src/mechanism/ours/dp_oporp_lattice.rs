@@ -27,12 +27,12 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let steps = setup.steps_l1(&grid)?; // B
     let symbols = setup.parameters.symbols.unwrap_or(3).into();
     if !(2..=MOST_SYMBOLS).contains(&symbols) {
-        return Err(ParameterError::invalid(format!("--symbols must be 2 to {MOST_SYMBOLS}, got {symbols}")));
+        return Err(ParameterError::invalid(words!("--symbols must be 2 to {MOST_SYMBOLS}, got {symbols}")));
     }
     let lattice = |r: u32| {
         let r = u64::from(r);
         if !(1..=64.min(steps)).contains(&r) {
-            return Err(ParameterError::invalid(format!("lattice steps must be 1 to {}, got {r}", 64.min(steps))));
+            return Err(ParameterError::invalid(words!("lattice steps must be 1 to {}, got {r}", 64.min(steps))));
         }
         // No bin reaches a lattice point beyond this one.
         let bound = projection.bound(grid.largest()) as u128 * u128::from(r) / u128::from(steps) + 1;

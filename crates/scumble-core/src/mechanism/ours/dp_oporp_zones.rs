@@ -29,7 +29,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     };
     let Perturbation::Symbols { table, .. } = &perturbation else { unreachable!("made above") };
     if setup.parameters.symbols.is_some_and(|symbols| usize::from(symbols) != table.symbols()) {
-        return Err(ParameterError::invalid(format!(
+        return Err(ParameterError::invalid(words!(
             "{} thresholds make {} zones",
             table.symbols() - 1,
             table.symbols()
@@ -48,7 +48,7 @@ fn response(zones: usize, each: &num_rational::BigRational) -> Result<SymbolTabl
 fn integer_cuts(thresholds: &[f64], grid: &Grid) -> Result<Vec<i64>, ParameterError> {
     let fits = |t: &f64| (t / grid.step()).abs() < 1e15;
     if thresholds.len() >= MOST_SYMBOLS || !thresholds.iter().all(fits) {
-        return Err(ParameterError::invalid(format!("--thresholds takes up to {} finite numbers", MOST_SYMBOLS - 1)));
+        return Err(ParameterError::invalid(words!("--thresholds takes up to {} finite numbers", MOST_SYMBOLS - 1)));
     }
     let cut = |&t: &f64| {
         let steps = t / grid.step();
@@ -70,7 +70,7 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
     let epsilon = setup.epsilon.value() / setup.parameters.repeats as f64;
     let zones = setup.parameters.symbols.unwrap_or(if epsilon <= 4.0 { 3 } else { 5 });
     if !matches!(zones, 3 | 5) {
-        return Err(ParameterError::invalid(format!("{zones} zones need --thresholds; without them there are 3 or 5")));
+        return Err(ParameterError::invalid(words!("{zones} zones need --thresholds; without them there are 3 or 5")));
     }
     let prior = Prior::new(setup.parameters);
     let table = response(zones.into(), each)?;

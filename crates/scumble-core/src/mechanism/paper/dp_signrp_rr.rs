@@ -46,7 +46,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
         }
         (Some(_), _) if projection.kind() != ProjectionKind::Gaussian => {
             return Err(ParameterError::not_private(
-                format!("with {} projections the number of changed signs has no proven bound", projection.kind()),
+                words!("with {} projections the number of changed signs has no proven bound", projection.kind()),
                 "leave --delta out (N+ = k, pure), or use the Gaussian projection",
             ));
         }
@@ -67,7 +67,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             let moved = setup.steps_l1(&grid)? as f64;
             if bound.is_nan() || bound < moved {
                 return Err(ParameterError::not_private(
-                    format!("the norm bound {m} is below beta = {}: every sign may change", setup.beta),
+                    words!("the norm bound {m} is below beta = {}: every sign may change", setup.beta),
                     "a larger --norm-bound, or leave --delta out (N+ = k, pure)",
                 ));
             }

@@ -21,7 +21,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let id = setup.parameters.mechanism;
     if !setup.parameters.i_understand_this_is_not_dp {
         return Err(ParameterError::not_private(
-            format!("{id} is not differentially private: {}", Individual::SENTENCE),
+            words!("{id} is not differentially private: {}", Individual::SENTENCE),
             "dp-signoporp-ceil; or pass --i-understand-this-is-not-dp",
         ));
     }

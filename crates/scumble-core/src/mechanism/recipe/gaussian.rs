@@ -96,7 +96,7 @@ impl Setup<'_> {
         };
         let radius = norm / (projection.sketch_unit() * f64::from(shift).exp2() * grid.step());
         if !(1.0..1e15).contains(&radius) {
-            return Err(ParameterError::invalid(format!("--clip-norm {norm} is outside what the grid can hold")));
+            return Err(ParameterError::invalid(words!("--clip-norm {norm} is outside what the grid can hold")));
         }
         Ok(radius as u64)
     }

@@ -15,7 +15,7 @@ pub(crate) fn too_large() -> ParameterError {
 /// Refuses a projection whose integers could overflow: `p*Q` times the largest weight must fit with head room.
 pub(crate) fn check_overflow(projection: &Projection, grid: &Grid) -> Result<(), ParameterError> {
     if projection.bound(grid.largest()) >= 1 << 62 {
-        return Err(ParameterError::invalid(format!(
+        return Err(ParameterError::invalid(words!(
             "{} attributes of up to {} grid steps could overflow 63 bits: narrow --range or enlarge --beta",
             projection.dim(),
             grid.largest()
@@ -38,7 +38,7 @@ pub(crate) fn sketch_clip(
     }
     let steps = clip / grid.step();
     if !(clip > 0.0 && steps < 1e15) {
-        return Err(ParameterError::invalid(format!("--sketch-clip must be positive and finite, got {clip}")));
+        return Err(ParameterError::invalid(words!("--sketch-clip must be positive and finite, got {clip}")));
     }
     Ok(Some((steps.round() as i64).max(1)))
 }

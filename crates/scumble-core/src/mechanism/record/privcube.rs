@@ -46,7 +46,7 @@ impl Privcube {
     /// Fixes and checks every public number. Reads no private data, so its errors may be shown to anyone.
     pub fn new(k: usize, epsilon: &BigRational) -> Result<Self, ParameterError> {
         if !(1..=128).contains(&k) {
-            return Err(ParameterError::invalid(format!("privcube needs k between 1 and 128, got {k}")));
+            return Err(ParameterError::invalid(words!("privcube needs k between 1 and 128, got {k}")));
         }
         let odds = Odds::new(epsilon)?;
         let typical = Typical::new(k);
