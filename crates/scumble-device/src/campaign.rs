@@ -3,12 +3,13 @@
 //! The text is that of `scumble::campaign`. Its last lines are the signature, of fixed length; the text without them is
 //! what the digest covers.
 
+use crate::decimal::double;
 use crate::json::Json;
 use crate::policy::Loss;
 use crate::refusal::Refusal;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters, SignrpMode};
 use scumble_core::privacy::Unit;
-use scumble_core::projection::{Partition, Projection, Seed};
+use scumble_core::projection::{Partition, Projection, ProjectionKind, Seed};
 use scumble_core::release::{Encoder, Encoding, REPORT_HEADER};
 use scumble_core::vectors::Range;
 use sha2::{Digest, Sha256};
@@ -169,7 +170,7 @@ fn derive(json: &Json<'_>, mechanism: &Mechanism, encoding: Encoding) -> Result<
     }
     let encoder = Encoder::new(mechanism, Some(encoding)).map_err(|_| Refusal::NotDerived)?;
     let length = REPORT_HEADER + encoder.bytes_per_row();
-    let stated = |name: &str| json.get("guarantee").and_then(|guarantee| guarantee.get(name)?.number());
+    let stated = |name: &str| json.get("guarantee").and_then(|guarantee| guarantee.get(name)?.double());
     let field = |name: &str| json.get(name);
     let holds = stated("epsilon") == Some(guarantee.epsilon)
         && stated("delta") == Some(guarantee.delta)
@@ -190,9 +191,9 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
         need("mechanism")?.text()?.parse().ok()?,
         need("dim")?.number()?,
         need("k")?.number()?,
-        need("epsilon")?.number()?,
-        need("beta")?.number()?,
-        Range { lo: range.get("lo")?.number()?, hi: range.get("hi")?.number()? },
+        need("epsilon")?.double()?,
+        need("beta")?.double()?,
+        Range { lo: range.get("lo")?.double()?, hi: range.get("hi")?.double()? },
         Seed(unhex(need("seed")?.text()?)?),
     );
     parameters.k = need("k")?.number()?; // as stated: `new` puts the dimension where there is no projection
@@ -200,20 +201,20 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
         match name.as_str() {
             "mechanism" | "dim" | "k" | "epsilon" | "beta" | "range" | "seed" => {}
             "repeats" => parameters.repeats = value.number()?,
-            "delta" => parameters.delta = Some(value.number()?),
+            "delta" => parameters.delta = Some(value.double()?),
             "unit" => parameters.unit = value.text()?.parse().ok()?,
-            "projection" => parameters.projection = Some(value.text()?.parse().ok()?),
+            "projection" => parameters.projection = Some(projection(value.text()?)?),
             "bins" => parameters.bins = Some(partition(value)?),
             "purpose" => parameters.purpose = Some(value.text()?.parse().ok()?),
-            "sketch_clip" => parameters.sketch_clip = Some(value.number()?),
-            "norm_bound" => parameters.norm_bound = Some(value.number()?),
-            "clip_norm" => parameters.clip_norm = Some(value.number()?),
+            "sketch_clip" => parameters.sketch_clip = Some(value.double()?),
+            "norm_bound" => parameters.norm_bound = Some(value.double()?),
+            "clip_norm" => parameters.clip_norm = Some(value.double()?),
             "signrp_mode" if value.text()? == "paper" => parameters.signrp_mode = SignrpMode::Paper,
             "symbols" => parameters.symbols = Some(value.number()?),
             "lattice_steps" => parameters.lattice_steps = Some(value.number()?),
-            "thresholds" => parameters.thresholds = value.list()?.iter().map(Json::number).collect::<Option<_>>()?,
-            "norm" => parameters.norm = Some(value.number()?),
-            "density" => parameters.density = Some(value.number()?),
+            "thresholds" => parameters.thresholds = value.list()?.iter().map(Json::double).collect::<Option<_>>()?,
+            "norm" => parameters.norm = Some(value.double()?),
+            "density" => parameters.density = Some(value.double()?),
             "grid_exponent" => parameters.grid_exponent = Some(value.number()?),
             _ => return None,
         }
@@ -228,6 +229,24 @@ fn partition(json: &Json<'_>) -> Option<Partition> {
     }
     let partition = Partition::from_file(json.get("text")?.text()?.as_bytes()).ok()?;
     (partition.name() == format!("sha256:{}", json.get("sha256")?.text()?)).then_some(partition)
+}
+
+/// The core's own words for a projection, whose numbers are read here.
+fn projection(text: &str) -> Option<ProjectionKind> {
+    match text.split_once(':') {
+        Some(("very-sparse", s)) => double(s).map(|s| ProjectionKind::VerySparse { s }),
+        Some(("oporp", repeats)) => repeats.parse().ok().map(|repeats| ProjectionKind::Oporp { repeats }),
+        _ => [
+            ProjectionKind::Identity,
+            ProjectionKind::Gaussian,
+            ProjectionKind::Uniform,
+            ProjectionKind::Rademacher,
+            ProjectionKind::Oporp { repeats: 1 },
+            ProjectionKind::Bins,
+        ]
+        .into_iter()
+        .find(|kind| kind.to_string() == text),
+    }
 }
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";

@@ -1,5 +1,6 @@
 //! A small strict reader of JSON: what a campaign needs, nothing repaired, nothing guessed.
 
+use crate::decimal::double;
 use scumble_core::facts::Fact;
 
 /// Nesting that is read at the most.
@@ -49,7 +50,15 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// A number of a Rust type, if its digits are one.
+    /// The double nearest to a number.
+    pub fn double(&self) -> Option<f64> {
+        match self {
+            Self::Number(digits) => double(digits),
+            _ => None,
+        }
+    }
+
+    /// A whole number of a Rust type, if its digits are one.
     pub fn number<T: std::str::FromStr>(&self) -> Option<T> {
         match self {
             Self::Number(digits) => digits.parse().ok(),
@@ -70,7 +79,7 @@ impl<'a> Json<'a> {
         match (self, fact) {
             (Self::Null, Fact::None) => true,
             (Self::Number(_), Fact::Integer(number)) => self.number() == Some(*number),
-            (Self::Number(_), Fact::Number(number)) => self.number() == Some(*number),
+            (Self::Number(_), Fact::Number(number)) => self.double() == Some(*number),
             (Self::Text(text), Fact::Text(other)) => text == other,
             (Self::List(items), Fact::List(facts)) => {
                 items.len() == facts.len() && items.iter().zip(facts).all(|(item, fact)| item.states(fact))
@@ -216,7 +225,7 @@ mod tests {
         for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
             let json = Json::parse(&text).unwrap();
             assert_eq!(json.get("a").unwrap().list().unwrap()[3].number(), Some(u64::MAX));
-            assert_eq!(json.get("a").unwrap().list().unwrap()[2].number(), Some(1e-6));
+            assert_eq!(json.get("a").unwrap().list().unwrap()[2].double(), Some(1e-6));
             let words = json.get("b").unwrap().get("c").unwrap().text().unwrap();
             assert_eq!(words, value["b"]["c"].as_str().unwrap());
         }

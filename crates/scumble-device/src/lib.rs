@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`refusal`] | every way to say no: a code and a sentence |
+//! | [`decimal`] | digits to doubles |
 //! | [`json`] | a small strict reader |
 //! | [`campaign`] | the campaign as a device reads, checks and derives it |
 //! | [`policy`] | losses as integers, and the device's own limits |
@@ -16,6 +17,7 @@
 
 pub mod campaign;
 pub mod client;
+pub mod decimal;
 pub mod entropy;
 #[cfg(feature = "ffi")]
 pub mod ffi;
