@@ -8,8 +8,9 @@ use rayon::prelude::*;
 /// Does `work(task, chunk)` for every chunk of `size` items.
 pub fn chunks<T: Send>(all: &mut [T], size: usize, work: impl Fn(usize, &mut [T]) + Send + Sync) {
     #[cfg(feature = "parallel")]
-    run(|| all.par_chunks_mut(size).enumerate().for_each(|(task, chunk)| work(task, chunk)));
-    #[cfg(not(feature = "parallel"))]
+    if !is_alone() {
+        return run(|| all.par_chunks_mut(size).enumerate().for_each(|(task, chunk)| work(task, chunk)));
+    }
     all.chunks_mut(size).enumerate().for_each(|(task, chunk)| work(task, chunk));
 }
 
@@ -21,15 +22,14 @@ pub fn try_chunks<T: Send, W, E: Send>(
     work: impl Fn(&mut W, usize, &mut [T]) -> Result<(), E> + Send + Sync,
 ) -> Result<(), E> {
     #[cfg(feature = "parallel")]
-    return run(|| {
-        let chunks = all.par_chunks_mut(size).enumerate();
-        chunks.try_for_each_init(tools, |tools, (task, chunk)| work(tools, task, chunk))
-    });
-    #[cfg(not(feature = "parallel"))]
-    {
-        let mut tools = tools();
-        all.chunks_mut(size).enumerate().try_for_each(|(task, chunk)| work(&mut tools, task, chunk))
+    if !is_alone() {
+        return run(|| {
+            let chunks = all.par_chunks_mut(size).enumerate();
+            chunks.try_for_each_init(tools, |tools, (task, chunk)| work(tools, task, chunk))
+        });
     }
+    let mut tools = tools();
+    all.chunks_mut(size).enumerate().try_for_each(|(task, chunk)| work(&mut tools, task, chunk))
 }
 
 /// Folds tasks `0..tasks` into one value. `merge` must not care about the order.
@@ -40,20 +40,23 @@ pub fn fold<A: Send>(
     merge: impl Fn(A, A) -> A + Send + Sync,
 ) -> A {
     #[cfg(feature = "parallel")]
-    return run(|| (0..tasks).into_par_iter().fold(&none, work).reduce(&none, merge));
-    #[cfg(not(feature = "parallel"))]
-    {
-        let _ = merge;
-        (0..tasks).fold(none(), work)
+    if !is_alone() {
+        return run(|| (0..tasks).into_par_iter().fold(&none, work).reduce(&none, merge));
     }
+    let _ = merge;
+    (0..tasks).fold(none(), work)
 }
 
 #[cfg(feature = "parallel")]
-pub use pool::{run, set_threads, threads};
+pub use pool::{alone, run, set_threads, threads};
+
+#[cfg(feature = "parallel")]
+use pool::is_alone;
 
 #[cfg(feature = "parallel")]
 mod pool {
     use rayon::{ThreadPool, ThreadPoolBuilder};
+    use std::cell::Cell;
     use std::ptr;
     use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -79,9 +82,26 @@ mod pool {
         run(rayon::current_num_threads)
     }
 
+    thread_local! {
+        static ALONE: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Runs `work` on this thread alone: loops of this module inside it go one task after the other. For threads that
+    /// others of ours wait for, which must not wait for the pool in turn.
+    pub fn alone<R>(work: impl FnOnce() -> R) -> R {
+        let before = ALONE.replace(true);
+        let result = work();
+        ALONE.set(before);
+        result
+    }
+
+    pub(super) fn is_alone() -> bool {
+        ALONE.get()
+    }
+
     /// Runs `work` so that what rayon does inside it is done by our threads.
     pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-        if rayon::current_thread_index().is_some() { work() } else { pool().install(work) }
+        if is_alone() || rayon::current_thread_index().is_some() { work() } else { pool().install(work) }
     }
 
     fn pool() -> &'static ThreadPool {
@@ -101,5 +121,39 @@ mod pool {
                 &pool.threads
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "parallel"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_chunk_is_met_once_however_it_is_run() {
+        let count = || {
+            let mut all = vec![0u32; 1000];
+            chunks(&mut all, 7, |task, chunk| chunk.iter_mut().for_each(|x| *x += task as u32 + 1));
+            let wanted: Vec<u32> = (0..1000).map(|at| at / 7 + 1).collect();
+            assert_eq!(all, wanted);
+            assert_eq!(fold(10, || 0, |sum, task| sum + task, |a, b| a + b), 45);
+            let failed = try_chunks(&mut all, 9, || (), |(), task, _| if task == 3 { Err(task) } else { Ok(()) });
+            assert_eq!(failed, Err(3));
+        };
+        count();
+        alone(count);
+        run(count);
+    }
+
+    /// A thread of the pool that waits for another thread of ours must not make that one wait for the pool.
+    #[test]
+    fn a_thread_alone_needs_no_other() {
+        let tasks = 4 * threads();
+        let work = |task: usize| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| alone(|| fold(100, || 0, |sum, at| sum + at, |a, b| a + b) + task)).join()
+            })
+        };
+        let done: Vec<usize> = run(|| (0..tasks).into_par_iter().map(|task| work(task).unwrap()).collect());
+        assert_eq!(done, (0..tasks).map(|task| 4950 + task).collect::<Vec<_>>());
     }
 }

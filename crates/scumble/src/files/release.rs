@@ -388,7 +388,7 @@ fn stream(
     thread::scope(|scope| {
         for _ in 0..workers {
             let turns = turns.clone();
-            scope.spawn(move || work(turns));
+            scope.spawn(move || parallel::alone(|| work(turns))); // a thread of the pool may be waiting for it
         }
         drop(turns);
         write(job, &mut writer, outgoing, all, &rooms)
