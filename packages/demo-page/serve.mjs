@@ -18,6 +18,7 @@ const allowed = /^\/(demo-page\/[\w.-]+|scumble-device\/(src|wasm|test)\/[\w.-]+
 export function serve(port = 8000) {
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, 'http://localhost').pathname)
+    if (path === '/favicon.ico') return response.writeHead(204).end()
     if (path === '/') return response.writeHead(302, { location: '/demo-page/index.html' }).end()
     const file = join(root, path)
     if (!allowed.test(path) || !(await stat(file).then((found) => found.isFile(), () => false))) {

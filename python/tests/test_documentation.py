@@ -37,8 +37,9 @@ def test_python_guide(tmp_path, monkeypatch):
     run_guide("python.md", {})
 
 
-@pytest.mark.parametrize("page", ["statistics.md", "decoding.md"])
-def test_short_guides(page):
+@pytest.mark.parametrize("page", ["README.md", "owner.md", "consumer.md", "reviewer.md", "statistics.md", "decoding.md"])
+def test_short_guides(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run_guide(page, {})
 
 

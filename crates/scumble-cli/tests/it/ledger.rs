@@ -54,11 +54,11 @@ fn a_release_that_fails_without_output_costs_nothing() {
     folder.ok(&format!("{RELEASE} --out a.npy --epsilon 1 --dataset d --budget 2"));
     let failing = RELEASE.replace("x.npy", "nan.csv");
     folder.fails(&format!("{failing} --out b.npy --epsilon 1 --dataset d"), 2);
-    folder.fails(&format!("{RELEASE} --out a.npy --epsilon 1 --dataset d"), 2); // exists
+    folder.fails(&format!("{RELEASE} --out a.npy --epsilon 1 --dataset d"), 2); // exists: not even reserved
     let d = account(&folder, "d");
     assert_eq!(d["spent"], 1.0);
     let states: Vec<_> = d["entries"].as_array().unwrap().iter().map(|entry| entry["state"].clone()).collect();
-    assert_eq!(states, ["recorded", "cancelled", "cancelled"]);
+    assert_eq!(states, ["recorded", "cancelled"]);
     folder.ok(&format!("{RELEASE} --out b.npy --epsilon 1 --dataset d"));
 }
 

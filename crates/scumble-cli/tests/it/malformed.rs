@@ -165,7 +165,7 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
         ("release x.npy --out o.npy --epsilon 1 --range 0,inf -k 2", "range"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 5 --mechanism dp-oporp-staircase", "k"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 0 --mechanism dp-oporp-staircase", "k must be"),
-        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 3 --mechanism raw-laplace", "leave -k out"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 3 --mechanism raw-laplace", "leave k out"),
         (
             "release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --beta 0 --mechanism dp-oporp-laplace",
             "beta must be",
@@ -185,7 +185,7 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
             "release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --mechanism dp-signoporp-rr --encoding f32",
             "cannot be written as f32",
         ),
-        ("release x.npy --out o.npy --epsilon 1 --range 0,1 --unit l1", "--beta"),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 --unit l1", "needs beta"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 --bytes 0", "bytes"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 --no-such", "--no-such"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 --threads 0", "--threads"),

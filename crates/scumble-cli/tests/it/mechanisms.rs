@@ -134,5 +134,5 @@ fn a_beta_below_the_range_is_warned_about_before_the_release() {
     let output = folder.run("release x.npy -o o.npy --mechanism raw-laplace --epsilon 1 --range -1,1 --beta 0.5");
     assert!(stderr(&output).contains("warning: beta = 0.5 is less than the range's width 2"), "{}", stderr(&output));
     let output = folder.run("release x.npy -o p.npy --mechanism raw-laplace --epsilon 1 --range -1,1 --delta 1e-6");
-    assert!(stderr(&output).contains("note: --delta is not used"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("takes no delta: its guarantee is pure"), "{}", stderr(&output));
 }

@@ -13,6 +13,7 @@ use crate::simd;
 use crate::vectors::content::{Contents, Evaluations};
 use crate::vectors::{PrivateRow, QuantisedRow, Rows};
 use std::fmt;
+use zeroize::Zeroizing;
 
 /// Where the noise of a row comes from.
 #[derive(Debug)]
@@ -206,7 +207,7 @@ impl Releaser {
                 NoiseSource::Keyed(noise) => Draws::Keyed(noise, noise.streams()),
             },
             quantised: QuantisedRow::default(),
-            x: vec![0; self.mechanism.k()],
+            x: Zeroizing::new(vec![0; self.mechanism.k()]),
             block: self.projector.as_ref().map(block),
         })
     }
@@ -217,7 +218,7 @@ pub struct Worker<'a> {
     releaser: &'a Releaser,
     draws: Draws<'a>,
     quantised: QuantisedRow,
-    x: Vec<i64>,
+    x: Zeroizing<Vec<i64>>,
     block: Option<Block>,
 }
 

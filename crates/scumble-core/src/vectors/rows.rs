@@ -4,6 +4,7 @@ use super::Grid;
 use crate::error::{DataError, DataErrorKind};
 use half::f16;
 use std::fmt;
+use zeroize::Zeroize;
 
 /// Scalars as they lie in memory. No copy is made of them.
 #[derive(Clone, Copy)]
@@ -266,11 +267,18 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Room for one row on the grid, reused from row to row. Prints its shape only.
+/// Room for one row on the grid, reused from row to row. Prints its shape only, wiped when dropped.
 #[derive(Default)]
 pub struct QuantisedRow {
     index: Vec<u32>,
     value: Vec<i32>,
+}
+
+impl Drop for QuantisedRow {
+    fn drop(&mut self) {
+        self.index.zeroize();
+        self.value.zeroize();
+    }
 }
 
 impl QuantisedRow {
