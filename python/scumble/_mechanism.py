@@ -227,6 +227,8 @@ class Mechanism:
                 x, ids=ids, labels=labels, encoding=encoding, account=account, sticky_key=sticky_key, sign=sign
             )
         rows = _input.rows_of(x)
+        if rows in self._inner.sample_rows() and (what := self._inner.learned_from(_input.whole(x, self.dim))):
+            raise NotPrivate(f"refused: the {what} were learned from the very rows that would be released")
         if sticky_key is not None and ids is None:
             raise NotPrivate("refused: a sticky release needs ids, to know a row again when others come and go")
         if ids is None and (account is not None or sign is not None):

@@ -11,6 +11,7 @@ use scumble::files::{FilesHasher, MECHANISM_KEY};
 use scumble::mechanism::{self, MechanismId};
 use scumble::plan::Ask;
 use scumble::release::Encoder;
+use scumble::vectors::TableHash;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -54,6 +55,19 @@ impl Mechanism {
             json[name][field] = text.into();
         }
         json.to_string()
+    }
+
+    /// Rows of the public samples that its files were learned from.
+    fn sample_rows(&self) -> Vec<u64> {
+        self.inner.parameters().samples().into_iter().map(|(_, rows, _)| rows).collect()
+    }
+
+    /// Which of its files was learned from these very rows.
+    fn learned_from<'py>(&self, py: Python<'py>, rows: Input<'py>) -> PyResult<Option<&'static str>> {
+        let held = rows.hold(py, self.inner.parameters().dim, 0)?;
+        let rows = held.whole(py)?;
+        let found = py.detach(|| TableHash::of(rows).finish());
+        Ok(self.inner.parameters().samples().into_iter().find(|(.., sha256)| *sha256 == found).map(|(what, ..)| what))
     }
 
     /// Sentences to read before releasing.
