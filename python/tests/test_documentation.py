@@ -37,7 +37,8 @@ def test_python_guide(tmp_path, monkeypatch):
     run_guide("python.md", {})
 
 
-SHORT = "README owner consumer reviewer statistics decoding input guarantees few-symbols public-structure record-privacy longitudinal"
+SHORT = """../README README owner consumer reviewer statistics decoding input guarantees few-symbols public-structure
+record-privacy longitudinal"""
 
 
 @pytest.mark.parametrize("page", [f"{name}.md" for name in SHORT.split()])
