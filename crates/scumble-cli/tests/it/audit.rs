@@ -16,6 +16,8 @@ fn every_mechanism_is_audited_and_the_attacks_are_shown() {
         let bound = finding["lower_bound"].as_f64().unwrap();
         assert_eq!(bound > 1.0, individual, "{finding}");
     }
+    let ways = report["ways"].as_array().unwrap();
+    assert!(ways.len() >= 12 && ways.iter().all(|way| way["finding"]["verdict"] == "not-refuted"), "{ways:?}");
     assert_eq!(report["counterexample"]["minus"][0], 0);
     let errors: Vec<f64> =
         report["averaging"]["steps"].as_array().unwrap().iter().map(|step| step["error"].as_f64().unwrap()).collect();

@@ -177,8 +177,8 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --dim 5", "attributes"),
         ("release x.svm --out o.npy --epsilon 1 --range 0,1 -k 2", "x.svm: the file does not say how many attributes"),
         ("release x.svm --out o.npy --epsilon 1 --range 1,2 -k 2 --dim 4", "sparse rows need a range that holds 0"),
-        ("plan --sample x.svm --epsilon 1 --range 0,1", "give dim"),
-        ("evaluate x.svm --range 0,1", "give dim"),
+        ("plan --sample x.svm --epsilon 1 --range 0,1", "give --dim"),
+        ("evaluate x.svm --range 0,1", "give --dim"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --id id", "no columns that could be named"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --repeats 3 --mechanism dp-oporp-laplace", "repeats"),
         (

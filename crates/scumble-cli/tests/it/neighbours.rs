@@ -225,7 +225,7 @@ fn neighbours_in_libsvm_give_no_release_of_a_shape_of_their_own() {
     for (rows, text) in [("seven", "1 1:.5 3:.25 7:1\n"), ("five", "1 1:.5 3:.25 5:0\n")] {
         folder.file(&format!("{rows}.svm"), text);
         let line = folder.fails(&format!("release {rows}.svm --out {rows}.npy --epsilon 1 --range 0,1 -k 2"), 2);
-        assert!(line.contains("give dim"), "{line}");
+        assert!(line.contains("give --dim"), "{line}");
         folder.ok(&format!("release {rows}.svm --dim 9 --out {rows}.npy --epsilon 1 --range 0,1 -k 2 --seed {SEED}"));
     }
     let [a, b] = ["seven", "five"].map(|rows| bare(&folder.json(&format!("inspect {rows}.npy"))));

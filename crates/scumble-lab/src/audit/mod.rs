@@ -45,6 +45,11 @@ pub trait Target: Sync {
         row.to_vec()
     }
 
+    /// How many releases of a few rows are worth their time.
+    fn most_releases(&self) -> usize {
+        MOST_RELEASES
+    }
+
     /// Releases the rows and gives what a reader of the bytes sees: values, bits or symbols, `width` per row.
     fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, AuditError>;
 }
@@ -303,7 +308,7 @@ fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], Audit
         }
         // Noise that two rows, two coordinates or two releases share shows in their differences.
         let block = [row, &pair.rows[0].repeat(MOST_COMPANY)].concat();
-        let releases = (0..n.min(MOST_RELEASES)).into_par_iter().map(|at| {
+        let releases = (0..n.min(target.most_releases())).into_par_iter().map(|at| {
             // By turns few and many rows: a releaser may treat them differently.
             let rows = if at % 2 == 0 { 2 } else { 1 + MOST_COMPANY };
             let released = target.release(Rows::dense(Scalars::F64(&block[..rows * dim]), dim))?;

@@ -249,6 +249,11 @@ impl Target for Way {
         self.mechanism.k() + 1
     }
 
+    /// Each is a file of its own.
+    fn most_releases(&self) -> usize {
+        32
+    }
+
     fn seen(&self, row: &[f64]) -> Vec<f64> {
         row.iter().map(|&value| self.form.seen(value)).collect()
     }

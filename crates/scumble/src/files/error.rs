@@ -140,7 +140,7 @@ pub enum ReadErrorKind {
     NoLabel(usize),
     #[error("several columns `{0}`; rename all but one")]
     DuplicateColumn(String),
-    #[error("the first line mixes numbers and text; say whether it is a header: yes or no")]
+    #[error("the first line mixes numbers and text; say whether it is a header: ‹header› yes or no")]
     MixedHeader,
     #[error(
         "the first line counts 0, 1, 2, ..., as pandas names columns that have no names; say whether it is a header: \
@@ -198,7 +198,7 @@ pub enum ReadErrorKind {
     #[error("an index is above {dim}, the number of attributes")]
     IndexOutOfRange { dim: u64 },
     #[error(
-        "the file does not say how many attributes there are: give dim, a number that does not come from the rows (the \
+        "the file does not say how many attributes there are: give ‹dim›, a number that does not come from the rows (the \
          largest index in them would tell about them)"
     )]
     NoDimension,

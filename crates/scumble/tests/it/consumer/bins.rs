@@ -153,7 +153,7 @@ fn files_lie_beside_a_release_and_never_come_from_its_rows() {
     assert_eq!(open_release(&folder.path().join("out.parquet")).unwrap().k(), k);
     std::fs::remove_file(&beside).unwrap();
     let error = open_release(&folder.path().join("out.parquet")).unwrap_err().to_string();
-    assert!(error.contains("--bins"), "{error}");
+    assert!(error.contains("‹bins›"), "{error}");
     match run(&same, "refused.parquet") {
         Err(Failure(text)) => assert!(text.contains("the very rows"), "{text}"),
         Ok(_) => panic!("bins from the released rows"),

@@ -117,7 +117,8 @@ impl Coverage {
 
     fn check(&self, what: &str) {
         assert!(self.asked >= TRIALS, "{what}: {} figures", self.asked);
-        assert!((0.93..=0.97).contains(&self.share()), "{what}: covers {:.3}", self.share());
+        // 93% to 97%, with half a percent for the 1,000 populations themselves (their standard error is 0.7%).
+        assert!((0.925..=0.975).contains(&self.share()), "{what}: covers {:.3}", self.share());
     }
 }
 

@@ -10,7 +10,7 @@ use scumble::recall::{Features, precision_recall, true_neighbours};
 use scumble::release::{Encoding, Release};
 use scumble::search::{ExactQueries, Queries, search};
 use scumble::structure::{BinsOptions, learn_bins, make_book};
-use scumble::vectors::{Layout, Range, Rows};
+use scumble::vectors::{Layout, Range, Rows, Scalars};
 
 const ROWS: usize = 20_000;
 const QUERIES: usize = 200;
@@ -164,8 +164,27 @@ impl Sentences {
         Some(Self { rows: data("minilm-clinc150/embeddings.npy")?, public: data("minilm-public/embeddings.npy")? })
     }
 
+    /// The file is sorted by intent: of every 120 rows one is asked for, a seventh is held apart, the others are released.
+    fn part(&self, wanted: impl Fn(usize) -> bool) -> Vec<f64> {
+        let rows = self.rows.rows();
+        let mut row = vec![0.0; rows.dim()];
+        let mut all = Vec::new();
+        for i in (0..rows.len()).filter(|&i| wanted(i)) {
+            rows.row_f64(i, &mut row);
+            all.extend_from_slice(&row);
+        }
+        all
+    }
+
+    fn held_apart(i: usize) -> bool {
+        i % 120 != 0 && i % 7 == 3
+    }
+
     fn recall(&self, parameters: Parameters) -> f64 {
-        let (rows, queries) = (self.rows.rows().slice(0, 15_000), self.rows.rows().slice(18_000, 200));
+        let released_rows = self.part(|i| i % 120 != 0 && !Self::held_apart(i));
+        let asked = self.part(|i| i % 120 == 0);
+        let rows = Rows::dense(Scalars::F64(&released_rows), 384);
+        let queries = Rows::dense(Scalars::F64(&asked), 384);
         let features = |rows: Rows<'_>| Features::from_rows(&rows);
         let truth = true_neighbours(&features(rows), &features(queries), 10).unwrap();
         let mechanism = Mechanism::new(parameters).unwrap();
@@ -199,7 +218,8 @@ fn search_caps_find_sentences() {
 #[test]
 fn books_find_sentences() {
     let Some(sentences) = Sentences::load() else { return };
-    let own = sentences.rows.rows().slice(18_200, 3_500); // held apart: neither released nor asked for
+    let own = sentences.part(Sentences::held_apart); // neither released nor asked for
+    let own = Rows::dense(Scalars::F64(&own), 384);
     for (name, public, least) in [("public", sentences.public.rows(), 0.12), ("in-domain", own, 0.28)] {
         let book = Some(TableFile::of(make_book(public, 16_384).unwrap()));
         let found = sentences.recall(Parameters { book, ..record(MechanismId::Privbook, 384, 10.0) });

@@ -44,7 +44,8 @@ fn check(
 ) {
     let path = folder.parquet_with("x.parquet", columns, 300, properties.build());
     assert_eq!(read_by(&path, &ReadOptions::default(), 97).unwrap(), matrix(distinct), "{what}");
-    let all = files::read_all(&path, &ReadOptions::default()).unwrap();
+    let named = ReadOptions { id: Some("id".into()), label: Some("label".into()), ..ReadOptions::default() };
+    let all = files::read_all(&path, &named).unwrap();
     assert_eq!(rows_of(&all), matrix(distinct), "{what}");
     let names = (0..ROWS).map(|i| format!("row {}", i * 7919 % 1000)).collect();
     assert_eq!(all.ids(), Some(&Column::Text(names)), "{what}");
@@ -141,7 +142,8 @@ fn ids_and_labels_of_every_type_and_encoding() {
                 };
                 let columns = [("label", cells.clone()), ("vector", vectors())];
                 let path = folder.parquet_with("x.parquet", &columns, 300, properties.build());
-                let found = files::read_all(&path, &ReadOptions::default()).unwrap();
+                let named = ReadOptions { label: Some("label".into()), ..ReadOptions::default() };
+                let found = files::read_all(&path, &named).unwrap();
                 assert!(found.labels() == Some(expected), "{encoding:?} {version:?} {expected:?}");
                 assert!(files::read_labels(&path).unwrap() == *expected, "{encoding:?} {version:?} {expected:?}");
             }
