@@ -447,11 +447,11 @@ def structure_cases(delta):
     yield "dp-signoporp-rr-smooth", 14, 4, 3.0, *SIGNED, GRID | {"bins": given}
     yield "dp-signoporp-ceil", 14, 4, 2.0, *SIGNED, GRID | {"bins": given}
     for epsilon in (2.0, 14.0, 24.0):
-        yield "privcube", 12, 6, epsilon, *SIGNED, {"unit": "record", "purpose": "search"}
+        yield "privcube", 12, 6, epsilon, *SIGNED, GRID | {"unit": "record", "purpose": "search"}
     for words, epsilon in ((5, 1.0), (9, 3.0), (40, 2.0)):
         entries = [[pow(11, 7 * w + i + 3, 4001) - 2000 for i in range(6)] for w in range(words)]
         book = structure.book(entries, 0.001)
-        yield "privbook", 6, 6, epsilon, *SIGNED, {"unit": "record", "book": book}
+        yield "privbook", 6, 6, epsilon, *SIGNED, GRID | {"unit": "record", "book": book}
 
 
 def cases():

@@ -258,7 +258,7 @@ impl Mechanism {
     pub fn expected(&self, u: PrivateRow<'_>, out: &mut [f64]) -> Result<(), DataErrorKind> {
         let mut x = vec![0; self.k()];
         self.project_row(u, &mut x)?;
-        let each = out.iter_mut().zip(&x).enumerate();
+        let each = out.iter_mut().zip(&x);
         match &self.perturbation {
             Perturbation::Noise { .. } => {
                 let unit = self.value_unit();
@@ -268,9 +268,9 @@ impl Mechanism {
             Perturbation::NoisySign { noise } => {
                 // The normal law stands for the rounded one: post-processing, nothing rests on it.
                 let sigma = moments::moments(noise).variance.sqrt();
-                each.for_each(|(_, (value, &x))| *value = libm::erf(x as f64 / (sigma * std::f64::consts::SQRT_2)));
+                each.for_each(|(value, &x)| *value = libm::erf(x as f64 / (sigma * std::f64::consts::SQRT_2)));
             }
-            Perturbation::Flips { steps, table, side } => each.for_each(|(j, (value, &x))| {
+            Perturbation::Flips { steps, table, side } => each.enumerate().for_each(|(j, (value, &x))| {
                 let (plus, level) = level(x, step(steps, j), *side);
                 let kept = 1.0 - 2.0 * table.threshold(level) as f64 / 2f64.powi(64);
                 *value = if plus { kept } else { -kept };
@@ -282,15 +282,15 @@ impl Mechanism {
                     row.iter().zip(&values).map(|(&weight, value)| weight as f64 * value).sum::<f64>() / total
                 };
                 let means: Vec<f64> = table.rows().iter().map(mean).collect();
-                each.for_each(|(_, (value, &x))| *value = means[classes.of(x)]);
+                each.for_each(|(value, &x)| *value = means[classes.of(x)]);
             }
             Perturbation::Cap(cap) => {
                 let norm = x.iter().map(|&x| (x as f64).powi(2)).sum::<f64>().sqrt();
                 let gain = cap.gain().map_or(norm * self.grid.step(), |gain| gain.overall());
                 let scale = if norm > 0.0 { gain / norm } else { 0.0 };
-                each.for_each(|(_, (value, &x))| *value = x as f64 * scale);
+                each.for_each(|(value, &x)| *value = x as f64 * scale);
             }
-            Perturbation::Individual { .. } => each.for_each(|(_, (value, &x))| *value = (x as f64).signum()),
+            Perturbation::Individual { .. } => each.for_each(|(value, &x)| *value = (x as f64).signum()),
         }
         self.add_centres(out);
         Ok(())

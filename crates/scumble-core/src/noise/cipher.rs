@@ -10,6 +10,7 @@ use std::fmt;
 const BLOCKS: usize = 8;
 
 /// An expanded secret key. Prints nothing of it.
+#[allow(clippy::large_enum_variant)] // one per key, never moved
 pub(super) enum Cipher {
     /// Two blocks a register, where the processor can: the same bytes.
     #[cfg(target_arch = "x86_64")]

@@ -495,13 +495,13 @@ mod tests {
     /// Every byte that an encoder can write, and no other, is accepted: all bytes, whole and last, of every packing.
     #[test]
     fn accepts_what_it_writes() {
-        for (k, codes) in [(8, 8), (3, 3), (9, 1)] {
+        for k in [8, 3, 9] {
             for count in [2, 3, 4, 5, 16] {
                 let encoder = encoder(count, k);
                 let (per_byte, _) = encoder.encoding.packing();
                 let in_last = if k % per_byte == 0 { per_byte } else { k % per_byte };
                 let mut written = std::collections::HashSet::new();
-                for number in 0..usize::from(count).pow(in_last.min(codes) as u32) {
+                for number in 0..usize::from(count).pow(in_last as u32) {
                     let mut row = vec![0; k];
                     for (at, x) in row[k - in_last..].iter_mut().enumerate() {
                         *x = (number / usize::from(count).pow(at as u32) % usize::from(count)) as i64;

@@ -21,7 +21,7 @@ pub enum NoiseSource {
     /// Fresh from the operating system: the same input twice gives other noise.
     Fresh,
     /// A keyed pseudo-random function of the row: a retried task, or an unchanged row, gives the same bytes.
-    Keyed(KeyedNoise),
+    Keyed(Box<KeyedNoise>),
 }
 
 /// Why a block could not be released.
@@ -76,7 +76,7 @@ impl Releaser {
 
     /// The same with noise that is a function of key, mechanism, row id and the row on the grid.
     pub fn keyed(mut self, key: NoiseKey) -> Self {
-        self.noise = NoiseSource::Keyed(KeyedNoise::new(key, &self.mechanism));
+        self.noise = NoiseSource::Keyed(Box::new(KeyedNoise::new(key, &self.mechanism)));
         self
     }
 
@@ -223,6 +223,7 @@ pub struct Worker<'a> {
 }
 
 /// The noise of a worker: a stream of its own, or those of the rows.
+#[allow(clippy::large_enum_variant)] // one per worker
 enum Draws<'a> {
     Fresh(SecretRng),
     Keyed(&'a KeyedNoise, KeyedStreams),

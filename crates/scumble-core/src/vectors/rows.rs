@@ -120,10 +120,11 @@ impl<'a> Rows<'a> {
                 }
             }
             Layout::Sparse { offsets, index, values } => {
-                for at in offsets[row]..offsets[row + 1] {
+                let places = offsets[row]..offsets[row + 1];
+                for (at, &attribute) in places.clone().zip(&index[places]) {
                     let value = values.get(at);
                     if value != 0.0 {
-                        take(index[at] as usize, value);
+                        take(attribute as usize, value);
                     }
                 }
             }

@@ -115,7 +115,7 @@ fn numbers_outside_their_domain() {
         (DpOporpLaplace, |p| p.repeats = 3, "repeats"),
         (DpOporpLaplace, |p| p.range = Range { lo: 1.0, hi: -1.0 }, "range"),
         (DpOporpLaplace, |p| p.sketch_clip = Some(-1.0), "clip"),
-        (DpOporp, |p| p.unit = Unit::Record, "clip-norm"),
+        (DpOporp, |p| p.unit = Unit::Record, "clip_norm"),
     ];
     for (id, adjust, word) in cases {
         let error = build(id, adjust).unwrap_err();

@@ -334,7 +334,9 @@ fn a_change_of_one_percent_is_seen() {
             let beta = honest.beta * 1.01 + honest.grid_exponent.map_or(0.0, |exponent| f64::from(exponent).exp2());
             assert!(seen(Parameters { beta, ..honest.clone() }), "beta of {honest:?}");
         }
-        if !honest.mechanism.is_raw() && honest.projection.is_none_or(|kind| kind.to_string() != "none") {
+        // The blocks of an image and the words of a book are what they are, whatever the seed.
+        let seeded = !honest.mechanism.is_raw() && honest.bins.is_none() && honest.book.is_none();
+        if seeded && honest.projection.is_none_or(|kind| kind.to_string() != "none") {
             let seed = Seed([1; 32]);
             assert!(seen(Parameters { seed, ..honest.clone() }), "seed of {honest:?}");
         }
