@@ -109,6 +109,7 @@ fn vouched(text: &str, trust: Trust) -> Result<[u8; 32], Refusal> {
 }
 
 /// The text before its end, and key and signature if the end has them.
+#[allow(clippy::type_complexity)] // key and signature, nowhere else
 fn split(text: &str) -> (&str, Option<([u8; 32], [u8; 64])>) {
     let signed = || {
         let rest = text.strip_suffix(AFTER_SIGNATURE)?;

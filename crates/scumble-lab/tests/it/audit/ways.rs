@@ -34,6 +34,9 @@ impl Target for ShapeFromRows {
     fn width(&self) -> usize {
         self.0.k() + 1
     }
+    fn most_releases(&self) -> usize {
+        32
+    }
     fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, AuditError> {
         let mut row = vec![0.0; rows.dim()];
         rows.row_f64(0, &mut row);

@@ -34,7 +34,7 @@ pub(super) fn encode(columns: &[(&str, Type)]) -> String {
     let schema = out.table(&[Slot::None, Slot::Place]);
     out.point(message.places[0], schema.at);
     out.vector(schema.places[0], columns, |out, (name, kind)| out.field(name, *kind));
-    while out.0.len() % 8 != 0 {
+    while !out.0.len().is_multiple_of(8) {
         out.0.push(0);
     }
     let length = (out.0.len() as u32).to_le_bytes();

@@ -54,7 +54,7 @@ impl Hybrid {
                 // Some writers leave out the padding of the last group.
                 let packed = (count * self.width).min(held);
                 self.run = Run::Packed(8 * self.at);
-                self.left = if self.width == 0 { 8 * count } else { 8 * packed / self.width };
+                self.left = (8 * packed).checked_div(self.width).unwrap_or(8 * count);
                 self.at += packed;
                 if self.left == 0 {
                     return Err(CUT_SHORT);
@@ -173,8 +173,10 @@ fn unpack(bytes: &[u8], bit: usize, width: usize, out: &mut [u32]) {
         (u64::from_le_bytes(word) >> (at % 8) & mask) as u32
     };
     match width {
-        8 if bit % 8 == 0 => out.iter_mut().zip(&bytes[bit / 8..]).for_each(|(out, byte)| *out = u32::from(*byte)),
-        16 if bit % 8 == 0 => out
+        8 if bit.is_multiple_of(8) => {
+            out.iter_mut().zip(&bytes[bit / 8..]).for_each(|(out, byte)| *out = u32::from(*byte))
+        }
+        16 if bit.is_multiple_of(8) => out
             .iter_mut()
             .zip(bytes[bit / 8..].chunks_exact(2))
             .for_each(|(out, pair)| *out = u32::from(u16::from_le_bytes([pair[0], pair[1]]))),
@@ -184,7 +186,7 @@ fn unpack(bytes: &[u8], bit: usize, width: usize, out: &mut [u32]) {
 
 fn first_other_packed(bytes: &[u8], bit: usize, width: usize, count: usize, value: u32) -> Option<usize> {
     let mut start = 0;
-    if bit % 8 == 0 && width > 0 && 8 % width == 0 {
+    if bit.is_multiple_of(8) && width > 0 && 8 % width == 0 {
         // Whole bytes repeat one pattern.
         let pattern = (0..8 / width).fold(0u32, |all, i| all | value << (i * width)) as u8;
         let whole = &bytes[bit / 8..(bit + count * width) / 8];

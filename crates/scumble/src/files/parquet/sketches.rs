@@ -37,6 +37,7 @@ struct SketchGroup {
     labels: Option<Flat>,
 }
 
+#[allow(clippy::large_enum_variant)] // one per piece
 enum SketchRows {
     Fixed(Vectors, Option<Element>),
     Binary(Flat),
