@@ -29,6 +29,7 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
+#[allow(clippy::large_enum_variant)] // one per run
 enum Verb {
     Demo(verbs::demo::Demo),
     Plan(verbs::plan::Plan),

@@ -174,36 +174,6 @@ pub fn progress(what: &'static str) -> indicatif::ProgressBar {
     indicatif::ProgressBar::new(0).with_style(style.expect("a fixed template")).with_message(what)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        for (x, text) in [
-            (0.0, "0"),
-            (1.0, "1"),
-            (0.17237, "0.1724"),
-            (1234.5, "1234"),
-            (-0.5, "-0.5"),
-            (5e21, "5.000e21"),
-            (1e-6, "1.000e-6"),
-            (148.413, "148.4"),
-        ] {
-            assert_eq!(number(x), text);
-        }
-        assert_eq!(["0", "999", "1,000", "1,234,567"], [0, 999, 1000, 1_234_567].map(grouped)[..]);
-    }
-
-    #[test]
-    fn words_fold_and_tables_align() {
-        assert_eq!(fold("one two three", 8), ["one two", "three"]);
-        assert_eq!(fold("averyverylongword x", 4), ["averyverylongword", "x"]);
-        let rows = vec![vec!["a".into(), "1".into()], vec!["long".into(), "10".into()]];
-        assert_eq!(table(&["name", "n"], &rows), ["  name   n", "  a      1", "  long  10"]);
-    }
-}
-
 /// A bar on a terminal, nothing elsewhere.
 pub struct Bar(ProgressBar);
 
@@ -233,5 +203,35 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (x, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (0.17237, "0.1724"),
+            (1234.5, "1234"),
+            (-0.5, "-0.5"),
+            (5e21, "5.000e21"),
+            (1e-6, "1.000e-6"),
+            (148.413, "148.4"),
+        ] {
+            assert_eq!(number(x), text);
+        }
+        assert_eq!(["0", "999", "1,000", "1,234,567"], [0, 999, 1000, 1_234_567].map(grouped)[..]);
+    }
+
+    #[test]
+    fn words_fold_and_tables_align() {
+        assert_eq!(fold("one two three", 8), ["one two", "three"]);
+        assert_eq!(fold("averyverylongword x", 4), ["averyverylongword", "x"]);
+        let rows = vec![vec!["a".into(), "1".into()], vec!["long".into(), "10".into()]];
+        assert_eq!(table(&["name", "n"], &rows), ["  name   n", "  a      1", "  long  10"]);
     }
 }

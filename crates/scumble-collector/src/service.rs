@@ -180,7 +180,7 @@ impl Service {
     /// Checks every report of a body and writes the sound ones.
     async fn take(&self, listed: &Listed, body: Bytes) -> Result<Receipt, Refusal> {
         let width = listed.collection.campaign().report_length;
-        if body.is_empty() || body.len() % width != 0 {
+        if body.is_empty() || !body.len().is_multiple_of(width) {
             let why = "the body is not a whole number of reports of this campaign";
             return Err(Refusal::new(StatusCode::BAD_REQUEST, why));
         }

@@ -21,7 +21,7 @@ fn speed(parameters: Parameters, rows: Rows<'_>) -> Result<f64, Box<dyn std::err
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pixels: Vec<u8> = (0..20_000 * 784).map(|i| (i * 7919 >> 3) as u8).collect();
+    let pixels: Vec<u8> = (0..20_000 * 784).map(|i| ((i * 7919) >> 3) as u8).collect();
     let images = Rows::dense(Scalars::U8(&pixels), 784);
     for id in [MechanismId::DpOporpStaircase, MechanismId::DpSignoporpCeil, MechanismId::DpOporpZones] {
         let plain = Parameters::new(id, 784, 64, 1.0, 255.0, Range::new(0.0, 255.0)?, Seed([1; 32]));

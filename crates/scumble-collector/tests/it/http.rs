@@ -241,7 +241,7 @@ fn hostile_clients_are_cut_off_and_honest_ones_served() {
     // A thousand requests before the first answer is read.
     let one = format!("GET /v1/campaigns/{} HTTP/1.1\r\nhost: x\r\n\r\n", "0".repeat(64));
     let mut piped = open(one.repeat(1000).as_bytes());
-    piped.write_all(format!("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes()).unwrap();
+    piped.write_all("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_string().as_bytes()).unwrap();
     let mut answers = String::new();
     piped.read_to_string(&mut answers).unwrap();
     assert_eq!(answers.matches("HTTP/1.1 404").count(), 1001);

@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn the_bits_taken_are_the_same_for_every_row() {
         let outputs = 8;
-        let bits: Vec<u8> = (0..2 * LANES * outputs).map(|i| (i * 7919 >> 3) as u8).collect();
+        let bits: Vec<u8> = (0..2 * LANES * outputs).map(|i| ((i * 7919) >> 3) as u8).collect();
         for (block, table, rule) in flips() {
             for level in Level::all() {
                 for x in [0, 1, -1, 60, -300, 1019, -1020, 1020] {

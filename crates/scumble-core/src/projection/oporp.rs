@@ -421,16 +421,17 @@ mod tests {
     #[test]
     fn placed_attributes_lie_where_the_partition_says() {
         let (p, k, seed) = (TASK + 100, 37, Seed([7; 32]));
-        let place = |at: usize| (at % 3 > 0).then_some((if at % 7 == 0 { 0 } else { (at % k) as u32 }, at % 5 == 0));
+        let bin = |at: usize| if at.is_multiple_of(7) { 0 } else { (at % k) as u32 };
+        let place = |at: usize| (!at.is_multiple_of(3)).then(|| (bin(at), at.is_multiple_of(5)));
         let places: Vec<_> = (0..p).map(place).collect();
         let bins = Bins::new(&places, k, super::super::Origin::Made).unwrap();
         let (placed, hashed) = (Oporp::with_bins(&seed, Arc::new(bins)), Oporp::new(&seed, p, k, 1));
         let table: Vec<usize> = placed.build(|entry| entry);
         let mut sizes = vec![0; k];
-        for at in 0..p {
+        for (at, &entry) in table.iter().enumerate() {
             let expected = place(at).map_or_else(|| hashed.locate(0, at), |(bin, plus)| (bin as usize, plus));
             assert_eq!(placed.locate(0, at), expected);
-            assert_eq!(table[at], 2 * expected.0 + usize::from(expected.1));
+            assert_eq!(entry, 2 * expected.0 + usize::from(expected.1));
             sizes[expected.0] += 1;
         }
         assert_eq!((placed.sizes(), placed.largest_bin()), (sizes.clone(), *sizes.iter().max().unwrap()));

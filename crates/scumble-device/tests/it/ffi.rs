@@ -110,7 +110,7 @@ fn messages_are_sentences() {
 fn room_is_aligned_and_given_back() {
     for length in [0, 1, 7, 8, 9, 4096] {
         let room = scumble_device_alloc(length);
-        assert!(!room.is_null() && room as usize % 8 == 0);
+        assert!(!room.is_null() && (room as usize).is_multiple_of(8));
         unsafe { scumble_device_free(room, length) };
     }
     assert!(scumble_device_alloc(usize::MAX - 64).is_null());

@@ -100,7 +100,8 @@ fn only_what_is_private_may_be_collected() {
 
 #[test]
 fn terms_that_make_no_sense_are_refused() {
-    let wrong: [(&str, fn(&mut Terms)); 12] = [
+    type Change = fn(&mut Terms);
+    let wrong: [(&str, Change); 12] = [
         ("name", |terms| terms.name = " ".into()),
         ("name of two lines", |terms| terms.name = "a\nb".into()),
         ("statement", |terms| terms.statement.clear()),

@@ -543,7 +543,7 @@ mod tests {
     fn inner_products_are_equal_bit_for_bit() {
         for k in 0..=300usize {
             let value = |i: usize| ((i * 7919 % 2003) as f32 - 1001.0) * 1e-3 * (1.0 + (i % 7) as f32 * 1e3);
-            let tiny = |i: usize| if i % 5 == 0 { -1e-30 } else { value(i) * 1e-20 };
+            let tiny = |i: usize| if i.is_multiple_of(5) { -1e-30 } else { value(i) * 1e-20 };
             for value in [&value as &dyn Fn(usize) -> f32, &tiny] {
                 let all: Vec<f32> = (0..(TILE + QUERIES) * k).map(value).collect();
                 let row = |i: usize| &all[i * k..][..k];

@@ -64,7 +64,7 @@ fn estimates_are_bounded_and_angles_refused() {
 /// 0/1 rows that differ inside their bins as much as they can: the bound is attained, so that it cannot be too small.
 #[test]
 fn the_bound_holds_where_it_is_tight() {
-    let values: Vec<f32> = (0..200 * P).map(|i| f32::from(u8::from(i % P % 2 == 0))).collect();
+    let values: Vec<f32> = (0..200 * P).map(|i| f32::from(u8::from((i % P).is_multiple_of(2)))).collect();
     let places: Vec<_> = (0..P).map(|j| Some((j as u32 / 24, true))).collect();
     let bins = Partition::of(&Bins::new(&places, 4, Origin::Made).unwrap());
     let mechanism = mechanism(MechanismId::DpOporpLaplace, bins, 4, 2.0);

@@ -177,7 +177,7 @@ impl Sentences {
     }
 
     fn held_apart(i: usize) -> bool {
-        i % 120 != 0 && i % 7 == 3
+        !i.is_multiple_of(120) && i % 7 == 3
     }
 
     fn recall(&self, parameters: Parameters) -> f64 {

@@ -333,7 +333,7 @@ fn parquet() {
     cases.add_parquet(vec![("x", scalar.clone())], missing);
     cases.add_parquet(vec![("vector", scalar)], Kind::VectorType("Float32".into())).column("vector");
     let words = "optional group {} (LIST) { repeated binary array (UTF8); }";
-    let words = flat(words, Data::Bytes(vec!["s3cret".into()]), [true].into_iter()).as_lists(2);
+    let words = flat(words, Data::Bytes(vec!["s3cret".into()]), [true].into_iter()).in_lists(2);
     cases.add_parquet(vec![("vector", words)], Kind::ElementType("Utf8".into())).column("vector");
     cases.add_parquet(vec![("vector", lists(&[], None, vec![]))], Kind::NoRows);
     cases.add_parquet(vec![("vector", lists(&[0, 0], None, vec![]))], Kind::NoColumns).at(0).column("vector");

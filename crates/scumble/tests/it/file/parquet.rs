@@ -223,7 +223,7 @@ fn other_shapes_are_refused_by_name() {
         ("optional group {} (LIST) { repeated group vector_tuple { optional float x; } }", 3, "Struct", true),
     ] {
         let cells = flat(schema, one(), [true].into_iter());
-        let cells = if is_element { cells.as_lists(level) } else { cells.at_level(level) };
+        let cells = if is_element { cells.in_lists(level) } else { cells.at_level(level) };
         let path = folder.parquet("x.parquet", &[("vector", cells)], 9);
         let error = files::open(&path, &ReadOptions::default()).err().unwrap();
         let kind = if is_element { ReadErrorKind::ElementType } else { ReadErrorKind::VectorType };

@@ -146,7 +146,7 @@ fn data(element: &str, numbers: &[f64]) -> Data {
 
 impl Cells {
     /// Values that are there as lists of one, with this level.
-    pub fn as_lists(mut self, level: i16) -> Self {
+    pub fn in_lists(mut self, level: i16) -> Self {
         self.repetition = vec![0; self.definition.len()];
         self.definition.fill(level);
         self.most = [level, 1];
