@@ -78,10 +78,10 @@ fn exported(collection: &Collection, folder: &Path) -> Vec<u32> {
     bytes.chunks(4).map(|row| u32::from_le_bytes(row.try_into().unwrap())).collect()
 }
 
-/// kill -9 under load, again and again: 20 times here, as often as `SCUMBLE_KILLS` says.
+/// kill -9 under load, again and again: 200 times, or as often as `SCUMBLE_KILLS` says.
 #[test]
 fn nothing_acknowledged_is_lost_to_kill_9() {
-    let kills: u32 = std::env::var("SCUMBLE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let kills: u32 = std::env::var("SCUMBLE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
     let (collection, folder) = prepare();
     let path = format!("/v1/campaigns/{}/reports", collection.name());
     let (next, acknowledged) = (AtomicU32::new(0), Mutex::new(BTreeSet::new()));
