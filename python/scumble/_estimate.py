@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _scumble
+from . import _input, _scumble
 from ._release import Release
 
 
@@ -77,7 +77,8 @@ def inner_product_with_query(r: Release, i: int, query: Any) -> Estimate:
     >>> e.interval[0] < e.value < e.interval[1], e.variance > 0
     (True, True)
     """
-    projected = r.mechanism.project(np.asarray(query)[None])
+    (block,) = _input.blocks(np.asarray(query)[None], r.mechanism.dim)
+    projected = r._inner.mechanism().exact(block)
     return Estimate(*_scumble.estimate_with_query(r._inner, _row(r, i), projected[0]))
 
 

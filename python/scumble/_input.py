@@ -75,7 +75,7 @@ def _frame(x: Any, dim: int) -> np.ndarray | None:
         beside = [name for name in names if name.lower() in ("id", "ids", "label", "labels", "index", "unnamed: 0")]
         hint = f"; drop {', '.join(beside)}, or give ids= and labels=" if beside else ""
         if any(str(kind) in ("object", "String") or str(kind).startswith("List") for kind in _kinds(x)):
-            hint = "; if one column holds the vectors, give that column, such as frame['vector']"
+            hint = "; if one column holds them, give the column with the vectors, such as frame['vector']"
         raise DataError(f"the frame has {len(names)} columns, expected {dim} attributes{hint}")
     if any(str(kind)[:1] in "FIU" and str(kind)[1:2].islower() for kind in _kinds(x)) and hasattr(x, "isna"):
         missing = x.isna().to_numpy()

@@ -70,7 +70,7 @@ class Mechanism:
 
     Requests that cannot be private are refused, with the way out:
 
-    >>> scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=5.0, range=(0.0, 1.0), unit="l1")
+    >>> scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=5.0, range=(0.0, 1.0), unit="l1", beta=1.0)
     Traceback (most recent call last):
         ...
     scumble._errors.NotPrivate: refused: dp-oporp-staircase gives no guarantee for unit l1...
@@ -108,6 +108,7 @@ class Mechanism:
     ) -> None:
         if not isinstance(mechanism, str):
             raise TypeError(f"mechanism must be an id, see scumble.mechanisms(), got {type(mechanism).__name__}")
+        _check_id(mechanism)
         arguments = {name: value for name, value in locals().items() if name != "self"}
         self._inner = _scumble.Mechanism(json.dumps(fields(**arguments)))
         self._fresh_seed = seed is None
@@ -320,6 +321,12 @@ def fields(**arguments: Any) -> dict[str, Any]:
     for name in ("epsilon", "delta", "beta", "sketch_clip", "norm_bound", "clip_norm", "norm", "density"):
         checked[name] = _real(name, arguments.get(name))
     return {name: value for name, value in checked.items() if value is not None}
+
+
+def _check_id(mechanism: str) -> None:
+    known = [m["id"] for m in mechanisms()]
+    if mechanism not in known:
+        raise ParameterError(f"unknown mechanism {mechanism!r}; one of: {', '.join(known)}")
 
 
 def _pair(name: str, value: Any) -> tuple[Any, Any]:

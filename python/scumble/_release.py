@@ -199,7 +199,7 @@ def inspect(release: Release | str | os.PathLike[str]) -> str:
 
     >>> import numpy as np, scumble
     >>> m = scumble.Mechanism("raw-laplace", dim=2, epsilon=1.0, range=(0, 1), seed=bytes(32))
-    >>> print(scumble.inspect(m.release(np.zeros((1, 2)))).splitlines()[0])
+    >>> print(scumble.inspect(m.release(np.zeros((1, 2)))).split(".")[0])
     # Privacy statement
     """
     release = release if isinstance(release, Release) else load(release)

@@ -17,6 +17,8 @@ SEED = bytes(range(32))
 
 def mechanism(id: str = "dp-oporp-staircase", **changes) -> scumble.Mechanism:
     arguments = dict(dim=64, k=32, epsilon=5.0, beta=1.0, range=(0.0, 1.0), seed=SEED)
+    if id.startswith("raw-"):
+        del arguments["k"]
     return scumble.Mechanism(id, **(arguments | changes))
 
 

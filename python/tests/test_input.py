@@ -169,7 +169,7 @@ def test_wrong_shapes_and_types():
         ((row for row in np.eye(64)), TypeError, "generator holds no rows"),
         ([[1.0] * 64, [1.0] * 63], scumble.DataError, "same number of attributes"),
         ([], scumble.DataError, "2 axes"),
-        ("rows.npy", scumble.DataError, "2 axes"),
+        ("rows.npy", TypeError, "release_file"),
         (np.ma.masked_greater(np.linspace(0, 1, 128).reshape(2, 64), 0.9), scumble.DataError, "masked"),
         (np.zeros((3, 64), object), TypeError, "dtype object"),
         (sp.coo_array(np.ones(64)), scumble.DataError, "1 axes"),

@@ -32,7 +32,7 @@ def test_rows_that_have_not_changed_give_the_same_bytes(rng, sticky):
     order = rng.permutation(200)
     changed = x[order].copy()
     changed[order < 3] += 0.25
-    again = m.release(changed, ids=ids[order].astype(str), sticky_key=sticky.read_bytes(), id="id")  # an id counts as its text
+    again = m.release(changed, ids=ids[order].astype(str), sticky_key=sticky.read_bytes())  # an id counts as its text
     equal = (again.values == first.values[order]).all(axis=1)
     assert np.array_equal(equal, order >= 3)
     assert (again.values[~equal] != first.values[order][~equal]).mean() > 0.9  # all of a changed row's noise is new
@@ -77,7 +77,7 @@ def test_the_command_line_gives_the_same_bytes(cli, rng, sticky, tmp_path):
     pq.write_table(pa.Table.from_batches(batches), folder / "0.parquet")
     certify(folder, mechanism=m, sticky=True)
     assert np.array_equal(scumble.load(folder).packed, ours.packed)
-    assert scumble.load(folder).certificate["digest"] == ours.certificate["digest"]
+    assert scumble.load(folder).certificate["content"]["sketch"] == ours.certificate["content"]["sketch"]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "npy"])
@@ -117,9 +117,9 @@ def test_verify_checks_every_byte(rng, tmp_path):
 
     pq.write_table(pq.read_table(path), tmp_path / "again.parquet")  # the same content, written by another program
     (tmp_path / "again.parquet.certificate.json").write_text(r.certificate_json)
-    assert len(scumble.load(tmp_path / "again.parquet")) == 9
-    with pytest.raises(scumble.CertificateError, match="another program"):
-        scumble.verify(tmp_path / "again.parquet")
+    for read in (scumble.load, scumble.verify):
+        with pytest.raises(scumble.DataError, match="not named in the certificate"):
+            read(tmp_path / "again.parquet")
 
 
 @pytest.mark.filterwarnings("ignore:.*chmod 600")

@@ -77,7 +77,7 @@ def test_parameters_are_checked_by_name():
 
 def test_refusals_have_their_own_name():
     with pytest.raises(scumble.NotPrivate, match="Instead"):
-        mechanism(unit="l1")
+        mechanism(unit="l1", beta=1.0)
     with pytest.raises(scumble.NotPrivate, match="dp"):
         mechanism("idp-signrp-rr")
     assert issubclass(scumble.NotPrivate, scumble.ParameterError)

@@ -73,7 +73,7 @@ def test_a_model_trained_on_bits_takes_projected_rows():
     x = np.clip(centres[y] + 0.15 * rng.standard_normal((3000, 64)), 0, 1).astype(np.float32)
     m = scumble.Mechanism("dp-signoporp-ceil", dim=64, k=64, epsilon=6.0, range=RANGE, seed=bytes(32))
     model = RidgeClassifier().fit(m.release(x[:2000]).values, y[:2000])
-    assert model.score(m.project(x[2000:]), y[2000:]) > 0.8
+    assert model.score(m.project(x[2000:]), y[2000:]) > 0.7
 
 
 def test_a_release_is_an_ordinary_object(tmp_path):

@@ -11,6 +11,7 @@ use scumble::files::{FilesHasher, MECHANISM_KEY};
 use scumble::mechanism::{self, MechanismId};
 use scumble::plan::Ask;
 use scumble::release::Encoder;
+use scumble::search::ExactQueries;
 use scumble::vectors::TableHash;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -140,6 +141,18 @@ impl Mechanism {
         }
         py.detach(|| certificate.check()).or_raise(py)?; // also that the files have the encoding's columns
         Ok(Some((rows, certificate.to_json())))
+    }
+
+    /// The public projection of rows that their owner keeps exact, in the units of the data: no noise.
+    fn exact<'py>(&self, py: Python<'py>, rows: Input<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let held = rows.hold(py, self.inner.parameters().dim, 0)?;
+        let mut values = Vec::new();
+        for block in held.blocks()? {
+            let exact = py.detach(|| ExactQueries::project(&self.inner, block)).or_raise(py)?;
+            (0..exact.len()).for_each(|i| values.extend_from_slice(exact.row(i)));
+        }
+        let rows = values.len() / self.inner.k();
+        PyArray1::from_vec(py, values).reshape([rows, self.inner.k()])
     }
 
     /// What a release of these rows estimates: no noise, NOT private.
