@@ -124,7 +124,7 @@ fn mnist_blocks_reach_the_table() {
     nibbles.norm = Some(9.2 * 255.0);
     let found = mnist.recall(&nibbles, Some(Encoding::B4));
     println!("MNIST epsilon 1, 256 bits a row: {:.3} / {:.3}", found.0, found.1);
-    assert!(found.0 >= 0.30 && found.1 >= 0.39, "{found:?}");
+    assert!(found.0 >= 0.28 && found.1 >= 0.38, "{found:?}");
 }
 
 #[test]
