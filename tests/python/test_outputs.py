@@ -90,7 +90,7 @@ class Outputs(unittest.TestCase):
         lists = pa.FixedSizeListArray.from_arrays(pa.array(self.x.ravel()), DIM)
         table = pa.table({"id": names, "label": [i // 25 for i in range(500)], "vector": lists})
         pq.write_table(table, self.dir / "x.parquet")
-        path = self.release("l.parquet", "dp-oporp-staircase", "--label", "label", source="x.parquet")
+        path = self.release("l.parquet", "dp-oporp-staircase", "--id", "id", "--label", "label", source="x.parquet")
         table = pq.read_table(path)
         self.assertEqual(table.column_names, ["id", "label", "sketch"])
         self.assertEqual(table.column("id").to_pylist(), names)
@@ -98,7 +98,7 @@ class Outputs(unittest.TestCase):
         certificate = json.loads(pq.read_metadata(path).metadata[b"scumble.certificate"])
         self.assertEqual(certificate, json.loads(scumble("inspect", path, "--json")))
         self.assertEqual((certificate["unit"], certificate["rows"]), ("attribute", 500))
-        path = self.release("l.npy", "dp-oporp-staircase", "--label", "label", source="x.parquet")
+        path = self.release("l.npy", "dp-oporp-staircase", "--id", "id", "--label", "label", source="x.parquet")
         self.assertEqual(np.load(f"{path}.ids.npy").tolist(), names)
         self.assertEqual(np.load(f"{path}.labels.npy").tolist()[26], 1)
 

@@ -76,7 +76,7 @@ class AgreesWithLinearSvc(unittest.TestCase):
 
     def test_spamassassin(self):
         path = DATA / "spamassassin-trigram" / "train.svm.gz"
-        found = ours(path, "--labels", "--range=0,1")
+        found = ours(path, "--labels", "--range=0,1", "--dim", 171642)
         x, y = load_svmlight_file(gzip.open(path), n_features=171642)
         x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)
         expected = theirs(x, y)

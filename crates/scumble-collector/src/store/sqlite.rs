@@ -1,7 +1,7 @@
 //! The store in one SQLite file: write-ahead log, `synchronous=FULL`, one writer.
 //!
 //! A group of reports is one row per campaign and period, ids and rows laid end to end and sorted by id, so that the
-//! order of arrival within a group is not kept. Whether an id was seen before is answered by an [`Index`].
+//! order of arrival within a group is not kept. Whether an id was seen before is answered by an `Index`.
 
 use super::index::{Index, Print, Seen};
 use super::{CampaignKey, Each, Export, Outcome, PeriodCount, Report, SCHEMA_VERSION, Store, StoreError};

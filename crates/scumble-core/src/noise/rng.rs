@@ -52,7 +52,7 @@ impl Drop for SecretRng {
     }
 }
 
-/// Secret key of noise that is a function of the row ([`Keyed`](super::Keyed)).
+/// Secret key of noise that is a function of the row (`Keyed`).
 pub struct NoiseKey(Zeroizing<[u8; 32]>);
 
 /// What begins the one line of a kept key; 64 hexadecimal digits follow.
