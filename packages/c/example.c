@@ -4,6 +4,7 @@
  *
  * CAMPAIGN: file that `scumble campaign sign` wrote. SIGNER: 64 hexadecimal digits. STATE: file, made if it is missing.
  * NOW: seconds since 1970. Prints the report in hexadecimal digits, or nothing when there is nothing to send. */
+#define _POSIX_C_SOURCE 200809L /* fileno, fsync */
 #include "scumble_device.h"
 #include <stdio.h>
 #include <stdlib.h>
