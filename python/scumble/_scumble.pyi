@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 __all__ = [
     "Charge",
+    "DeviceClient",
     "Mechanism",
     "Release",
     "Releaser",
@@ -21,9 +22,15 @@ __all__ = [
     "evaluate",
     "evaluation_page",
     "keygen",
+    "learn_bins",
+    "learn_bins_from_release",
+    "learn_components",
     "ledger_statement",
+    "make_book",
     "mechanisms",
     "plan",
+    "public_name",
+    "refusals",
     "release_file",
     "search",
     "statement",
@@ -46,6 +53,7 @@ class Mechanism:
     def encoding(self, encoding: str | None) -> str: ...
     def digest(self) -> tuple[str, str]: ...
     def guarantee(self) -> str: ...
+    def person_statement(self, most: int, delta: float | None) -> str: ...
     def certify(
         self,
         files: Iterable[str],
@@ -157,6 +165,7 @@ def learn_components(rows: Any, dim: int, k: int) -> bytes: ...
 def make_book(rows: Any, dim: int, words: int) -> bytes: ...
 def public_name(content: bytes) -> str: ...
 
+@final
 class DeviceClient:
     def __new__(
         cls,

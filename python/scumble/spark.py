@@ -170,7 +170,7 @@ def _promise(
         return None
     if person is None or most is None:
         raise ParameterError("give person and rows_per_person together")
-    mechanism._inner.certificate(None, 0, "", person=(most, delta))
+    mechanism._inner.person_statement(most, delta)
     return most, delta
 
 

@@ -181,6 +181,26 @@ def test_without_a_file_and_every_run_the_same(df, table):
     assert not any(first[row["id"]] == row["sketch"] for row in other.take(50))
 
 
+def test_at_most_so_many_rows_of_each_person(df, tmp_path):
+    from pyspark.sql import functions as F
+
+    people = df.withColumn("who", F.concat(F.lit("person "), F.col("kind").cast("string")))
+    m, out = mechanism(), str(tmp_path / "out")
+    account = scumble.Account(tmp_path / "ledger", "rows", budget=5.0)
+    options = {**OPTIONS, "person": "who", "sticky_key": KEY}
+    for wrong in ({"rows_per_person": 0}, {}, {"rows_per_person": 2, "person": "nobody"}, {"rows_per_person": 2, "person": None}):
+        with pytest.raises(scumble.ParameterError):
+            scumble.spark.release(people, mechanism=m, out=out, account=account, **{**options, **wrong})
+    assert not (tmp_path / "ledger").exists()  # nothing was charged
+    back = scumble.spark.release(people, mechanism=m, out=out, label="kind", rows_per_person=7, account=account, **options)
+    assert {row["label"]: row["count"] for row in back.groupBy("label").count().collect()} == {0: 7, 1: 7, 2: 7}
+    r = scumble.load(out)
+    assert r.certificate["person"]["rows"] == 7 and r.certificate["person"]["epsilon"] == pytest.approx(35.0)
+    assert "person " not in json.dumps(r.certificate["content"]) and account.statement["spent"] == pytest.approx(5.0)
+    again = scumble.spark.release(people, mechanism=m, label="kind", rows_per_person=7, **options)
+    assert sorted(row["id"] for row in again.collect()) == sorted(r.ids)  # the choice is the key's
+
+
 def test_a_failed_task_runs_again_with_the_same_bytes(df, table, tmp_path, monkeypatch):
     monkeypatch.setattr(scumble.spark, "new_key", lambda: KEY)
     marks = tmp_path / "marks"

@@ -102,6 +102,12 @@ impl Mechanism {
         serde_json::to_string(&GuaranteeStatement::new(&self.inner)).expect("a statement has only JSON values")
     }
 
+    /// What a certificate states for persons with at most so many rows, as JSON.
+    fn person_statement(&self, py: Python<'_>, most: usize, delta: Option<f64>) -> PyResult<String> {
+        let statement = PersonStatement::new(&self.inner, most, delta).or_raise(py)?;
+        Ok(serde_json::to_string(&statement).expect("a statement has only JSON values"))
+    }
+
     /// Names the mechanism in the files of its rows.
     fn digest(&self) -> (&'static str, String) {
         (MECHANISM_KEY, self.inner.digest().iter().map(|byte| format!("{byte:02x}")).collect())
