@@ -81,7 +81,8 @@ def evaluate(
 ) -> Evaluation:
     """Releases rows and queries with every mechanism at every epsilon and size, and measures what is left.
 
-    Without `labels`: recall and precision of the true nearest 50 at `depths`, with released and with exact queries.
+    Without `labels`: `recall@R` for every R in `depths`, the share of the true R nearest rows among the R found, with
+    released and with exact queries.
     With `labels` of (rows, queries): the accuracy of a linear SVM trained on the released `x` and tested on the released
     `queries`; its C is `svm_c`, or chosen for every model by cross-validation on its training rows. `options` go to
     :class:`scumble.Mechanism`. A `delta` given goes to the mechanisms that take one.

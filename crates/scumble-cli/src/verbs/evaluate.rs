@@ -113,6 +113,7 @@ impl Evaluate {
             epsilons: self.epsilons.clone(),
             repetitions: self.repetitions.max(1),
             depths: vec![10, 50],
+            true_neighbours: None,
             exact_queries: true,
             without_privacy: true,
             rows_as_they_are: true,
@@ -229,7 +230,7 @@ impl Evaluate {
         let designs = outcomes.distinct(|o| (o.task.clone(), o.design.clone(), o.k, o.metric.clone()));
         let mut lines = Vec::new();
         for (task, design, k, metric) in designs {
-            if !(metric.starts_with("recall@50") || metric == "accuracy") {
+            if !(metric.starts_with("recall@") || metric == "accuracy") {
                 continue;
             }
             for epsilon in outcomes.distinct(|o| o.epsilon.to_bits()).into_iter().map(f64::from_bits) {

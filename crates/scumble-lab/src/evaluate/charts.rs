@@ -119,6 +119,7 @@ mod tests {
             task: "toy".into(),
             design: design.into(),
             mechanism: design.into(),
+            sketch: "oporp".into(),
             k: 8,
             repeats: 1,
             encoding: Encoding::B1,

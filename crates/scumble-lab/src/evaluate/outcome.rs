@@ -14,6 +14,8 @@ pub struct Outcome {
     pub design: String,
     /// Id of the mechanism, or `none` for the sketch without privacy.
     pub mechanism: String,
+    /// The projection that makes the sketch: `oporp`, `bins`, `none` for raw values.
+    pub sketch: String,
     /// Size of the sketch.
     pub k: usize,
     /// Repetitions `t` of OPORP.
@@ -28,7 +30,7 @@ pub struct Outcome {
     pub delta: f64,
     /// Which repetition: another projection and other noise.
     pub repetition: usize,
-    /// `recall@50`, `precision@10`, `accuracy`, with ` exact query` where the query is not released.
+    /// `recall@10`, `accuracy`, the paper's `precision@10`; with ` exact query` where the query is not released.
     pub metric: String,
     /// The measurement.
     pub value: f64,
@@ -106,10 +108,11 @@ impl Outcomes {
             let text = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},true",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},true",
                 text(&o.task),
                 text(&o.design),
                 o.mechanism,
+                o.sketch,
                 o.k,
                 o.repeats,
                 o.encoding,
@@ -133,6 +136,7 @@ impl Outcomes {
             text(|o| o.task.clone()),
             text(|o| o.design.clone()),
             text(|o| o.mechanism.clone()),
+            text(|o| o.sketch.clone()),
             count(|o| o.k),
             count(|o| o.repeats),
             text(|o| o.encoding.to_string()),
@@ -150,10 +154,11 @@ impl Outcomes {
 }
 
 /// The last column marks every row, and by its name every file: what was measured on private rows is as private as they.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 14] = [
     "task",
     "design",
     "mechanism",
+    "sketch",
     "k",
     "repeats",
     "encoding",
@@ -175,6 +180,7 @@ mod tests {
             task: "toy, \"small\"".into(),
             design: design.into(),
             mechanism: "dp-oporp".into(),
+            sketch: "oporp".into(),
             k: 4,
             repeats: 1,
             encoding: Encoding::F32,
@@ -206,7 +212,10 @@ mod tests {
         all.write_csv(&mut csv).unwrap();
         let csv = String::from_utf8(csv).unwrap();
         assert!(
-            csv.lines().nth(1).unwrap().starts_with("\"toy, \"\"small\"\"\",\"b\",dp-oporp,4,1,f32,128,5,0.000001,1")
+            csv.lines()
+                .nth(1)
+                .unwrap()
+                .starts_with("\"toy, \"\"small\"\"\",\"b\",dp-oporp,oporp,4,1,f32,128,5,0.000001,1")
         );
         all.write_parquet(&mut parquet).unwrap();
         assert_eq!(&parquet[..4], b"PAR1");

@@ -92,9 +92,8 @@ impl Reading {
         let mean =
             |o: &Outcome| outcomes.estimate(|p| here(&p) && p.design == o.design && p.k == o.k).map_or(0.0, |e| e.mean);
         let best = outcomes.0.iter().filter(here).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
-        let kind: &str = if best.mechanism.contains("oporp") { "oporp" } else { "" };
-        let without = outcomes
-            .estimate(|o| o.metric == metric && o.mechanism == "none" && o.k == best.k && o.design.starts_with(kind));
+        let same = |o: &Outcome| o.sketch == best.sketch && o.k == best.k;
+        let without = outcomes.estimate(|o| o.metric == metric && o.mechanism == "none" && same(o));
         let (design, k, bits, value) = (best.design.clone(), best.k, best.bits_per_row, mean(best));
         Some(Self { metric, epsilon, design, k, bits, value, without: without.map(|e| e.mean) })
     }
@@ -137,6 +136,7 @@ mod tests {
             task: "t".into(),
             design: design.into(),
             mechanism: mechanism.into(),
+            sketch: "oporp".into(),
             k: 256,
             repeats: 1,
             encoding: Encoding::F32,

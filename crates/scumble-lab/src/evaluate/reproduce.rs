@@ -14,6 +14,7 @@ use scumble::columns::Column;
 use scumble::error::ParameterError;
 use scumble::files::{self, Batch, ReadError, ReadOptions};
 use scumble::mechanism::{MechanismId, MechanismId::*, NotionKind, Parameters};
+use scumble::recall::TRUE_NEIGHBOURS;
 use scumble::release::Encoding;
 use scumble::vectors::Range;
 use std::path::Path;
@@ -303,6 +304,7 @@ impl Images {
             epsilons: scale.epsilons.clone(),
             repetitions: scale.repetitions,
             depths: vec![10, 50],
+            true_neighbours: Some(TRUE_NEIGHBOURS),
             exact_queries: false,
             without_privacy: part == "DP-RP",
             rows_as_they_are: false,
@@ -340,6 +342,7 @@ impl Text {
             epsilons: scale.text_epsilons.clone(),
             repetitions: scale.repetitions,
             depths: Vec::new(),
+            true_neighbours: None,
             exact_queries: false,
             without_privacy: true,
             rows_as_they_are: true,

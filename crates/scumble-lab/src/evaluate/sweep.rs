@@ -12,7 +12,7 @@ use scumble::noise::SecretRng;
 use scumble::plan::{PlanError, Request, plan};
 use scumble::projection::{Projection, ProjectionKind, Seed};
 use scumble::recall::Features;
-use scumble::recall::{TRUE_NEIGHBOURS, neighbours, precision_recall, rankings, true_neighbours};
+use scumble::recall::{neighbours, precision_recall, rankings, true_neighbours};
 use scumble::release::{Encoder, Encoding, Release, ReleaseError, Releaser};
 use scumble::search::{ExactQueries, Queries, search};
 use scumble::vectors::Rows;
@@ -80,16 +80,25 @@ impl Candidate {
         self.parameters.mechanism.paper().starts_with("ours")
     }
 
-    /// The sketch itself, which no noise asks to clip.
-    fn unclipped(&self) -> Self {
-        Self { parameters: Parameters { sketch_clip: None, ..self.parameters.clone() }, ..self.clone() }
+    /// What is released at this epsilon, and how it is stored.
+    fn at(&self, epsilon: f64) -> (&Parameters, Option<Encoding>) {
+        match self.planned.iter().find(|(at, ..)| *at == epsilon) {
+            Some((_, parameters, encoding)) => (parameters, Some(*encoding)),
+            None => (&self.parameters, self.encoding),
+        }
     }
 
     fn built(&self, epsilon: f64, seed: Seed) -> Result<(Mechanism, Option<Encoding>), ParameterError> {
-        let chosen = self.planned.iter().find(|(at, ..)| *at == epsilon);
-        let (parameters, encoding) =
-            chosen.map_or((&self.parameters, self.encoding), |(_, parameters, encoding)| (parameters, Some(*encoding)));
+        let (parameters, encoding) = self.at(epsilon);
         Ok((Mechanism::new(Parameters { epsilon, seed, ..parameters.clone() })?, encoding))
+    }
+
+    /// The sketches that it releases, one for all epsilons unless a plan chose them.
+    fn sketches(&self, epsilons: &[f64]) -> Vec<Parameters> {
+        let mut found: Vec<Parameters> = epsilons.iter().map(|epsilon| self.at(*epsilon).0.clone()).collect();
+        let mut seen = Vec::new();
+        found.retain(|parameters| is_new(&mut seen, sketch_of(parameters)));
+        found
     }
 }
 
@@ -102,8 +111,11 @@ pub struct Settings {
     pub epsilons: Vec<f64>,
     /// Repetitions, each with its own seed and noise.
     pub repetitions: usize,
-    /// Depths R of precision and recall.
+    /// Depths R of a ranking.
     pub depths: Vec<usize>,
+    /// How many true neighbours recall and precision are measured against, as the paper has them; if none, recall@R is
+    /// the share of the true R nearest among the R found.
+    pub true_neighbours: Option<usize>,
     /// Also rank by the searcher's exact queries.
     pub exact_queries: bool,
     /// Also measure the sketch without privacy.
@@ -158,13 +170,24 @@ pub fn retrieval(
     settings: &Settings,
     progress: Progress<'_>,
 ) -> Result<Outcomes, SweepError> {
-    let truth = true_neighbours(&Features::from_rows(&database), &Features::from_rows(&queries), TRUE_NEIGHBOURS)?;
-    let top = settings.depths.iter().copied().max().unwrap_or(TRUE_NEIGHBOURS);
+    let top = settings.depths.iter().copied().max().unwrap_or(1);
+    let deepest = settings.true_neighbours.unwrap_or(top);
+    let truth = true_neighbours(&Features::from_rows(&database), &Features::from_rows(&queries), deepest)?;
     let measure = |tables: Tables, found: &mut Vec<(String, f64)>| {
-        let mut record = |rankings: Vec<Vec<u32>>, suffix: &str| {
-            for at in precision_recall(&rankings, &truth, &settings.depths) {
-                found.push((format!("recall@{}{suffix}", at.at), at.recall));
-                found.push((format!("precision@{}{suffix}", at.at), at.precision));
+        let mut record = |rankings: Vec<Vec<u32>>, suffix: &str| match settings.true_neighbours {
+            Some(_) => {
+                for at in precision_recall(&rankings, &truth, &settings.depths) {
+                    found.push((format!("recall@{}{suffix}", at.at), at.recall));
+                    found.push((format!("precision@{}{suffix}", at.at), at.precision));
+                }
+            }
+            None => {
+                for &depth in &settings.depths {
+                    let nearest: Vec<Vec<u32>> =
+                        truth.iter().map(|rows| rows[..depth.min(rows.len())].to_vec()).collect();
+                    let at = precision_recall(&rankings, &nearest, &[depth])[0];
+                    found.push((format!("recall@{depth}{suffix}"), at.recall));
+                }
             }
         };
         match tables {
@@ -205,6 +228,7 @@ pub fn classification(
             task: settings.task.clone(),
             design: "rows as they are".into(),
             mechanism: "none".into(),
+            sketch: ProjectionKind::Identity.to_string(),
             k: train.0.dim(),
             repeats: 1,
             encoding: Encoding::F32,
@@ -219,6 +243,25 @@ pub fn classification(
     Ok(outcomes)
 }
 
+/// The projection and its size: what two mechanisms share that release the same sketch.
+fn sketch_of(parameters: &Parameters) -> (String, usize) {
+    let Parameters { mechanism, repeats, .. } = parameters;
+    let kind = match parameters.bins {
+        Some(_) => ProjectionKind::Bins,
+        None => parameters.projection.unwrap_or_else(|| mechanism.default_projection(*repeats)),
+    };
+    (kind.to_string(), parameters.k)
+}
+
+/// True when it was not among those seen; now it is.
+fn is_new<T: PartialEq>(seen: &mut Vec<T>, value: T) -> bool {
+    let new = !seen.contains(&value);
+    if new {
+        seen.push(value);
+    }
+    new
+}
+
 /// Walks repetitions, candidates and epsilons; candidates with the same projection share its tables.
 fn run(
     first: Rows<'_>,
@@ -229,64 +272,58 @@ fn run(
     mut measure: impl FnMut(Tables, &mut Vec<(String, f64)>) -> Result<(), SweepError>,
 ) -> Result<Outcomes, SweepError> {
     let mut order: Vec<&Candidate> = candidates.iter().collect();
-    let sketch_of = |c: &Candidate| {
-        let p = &c.parameters;
-        let kind = p.projection.unwrap_or_else(|| p.mechanism.default_projection(p.repeats));
-        (kind.to_string(), p.k)
-    };
-    order.sort_by_key(|c| sketch_of(c)); // stable: neighbours share their projection
-    let mut sketches: Vec<_> = order.iter().map(|c| sketch_of(c)).collect();
-    sketches.dedup();
-    let baselines = if settings.without_privacy { sketches.len() } else { 0 };
-    let total = settings.repetitions * (candidates.len() * settings.epsilons.len() + baselines);
+    order.sort_by_key(|c| sketch_of(&c.parameters)); // stable: neighbours share their projection
+    let mut sketches: Vec<Parameters> = Vec::new();
+    if settings.without_privacy {
+        let mut seen = Vec::new();
+        let all = order.iter().flat_map(|c| c.sketches(&settings.epsilons));
+        sketches = all.filter(|parameters| is_new(&mut seen, sketch_of(parameters))).collect();
+    }
+    let total = settings.repetitions * (candidates.len() * settings.epsilons.len() + sketches.len());
     let (mut all, mut done) = (Vec::new(), 0);
     for repetition in 0..settings.repetitions {
         let seed = seed_of(repetition);
-        let (mut last_sketch, mut shared, mut projected) = (None, None, Projected::default());
+        let (mut shared, mut projected) = (None, Projected::default());
+        let mut record = |name: String, epsilon: f64, mechanism: &Mechanism, encoder: &Encoder, tables: Tables| {
+            let mut found = Vec::new();
+            measure(tables, &mut found)?;
+            let p = mechanism.parameters();
+            all.extend(found.into_iter().map(|(metric, value)| Outcome {
+                task: settings.task.clone(),
+                design: name.clone(),
+                mechanism: if epsilon.is_finite() { mechanism.id().to_string() } else { "none".into() },
+                sketch: sketch_of(p).0,
+                k: p.k,
+                repeats: p.repeats,
+                encoding: encoder.encoding(),
+                bits_per_row: 8 * encoder.bytes_per_row(),
+                epsilon,
+                delta: p.delta.unwrap_or(0.0),
+                repetition,
+                metric,
+                value,
+            }));
+            done += 1;
+            progress(done, total);
+            Ok::<_, SweepError>(())
+        };
         for candidate in &order {
-            let fresh = last_sketch.replace(sketch_of(candidate)) != Some(sketch_of(candidate));
-            let baseline = (fresh && settings.without_privacy).then_some(f64::INFINITY);
-            for epsilon in settings.epsilons.iter().copied().chain(baseline) {
-                let private = epsilon.is_finite();
-                // The grid of the sketch without privacy is that of the largest epsilon.
-                let largest = settings.epsilons.iter().copied().fold(1.0, f64::max);
-                let (mut mechanism, encoding) = match private {
-                    true => candidate.built(epsilon, seed)?,
-                    false => candidate.unclipped().built(largest, seed)?,
-                };
+            for &epsilon in &settings.epsilons {
+                let (mut mechanism, encoding) = candidate.built(epsilon, seed)?;
                 mechanism.share_projection(&mut shared);
-                let encoder = Encoder::new(&mechanism, encoding)?;
-                let tables = match private {
-                    true => {
-                        let releaser = Releaser::new(mechanism.clone(), encoding)?;
-                        Tables::released(candidate, releaser, [first, second], &mut projected)?
-                    }
-                    false => Tables::exact(&mechanism, [first, second])?,
-                };
-                let mut found = Vec::new();
-                measure(tables, &mut found)?;
-                let p = &candidate.parameters;
-                all.extend(found.into_iter().map(|(metric, value)| Outcome {
-                    task: settings.task.clone(),
-                    design: if private {
-                        candidate.name.clone()
-                    } else {
-                        format!("{} without privacy", sketch_of(candidate).0)
-                    },
-                    mechanism: if private { mechanism.id().to_string() } else { "none".into() },
-                    k: p.k,
-                    repeats: p.repeats,
-                    encoding: encoder.encoding(),
-                    bits_per_row: 8 * encoder.bytes_per_row(),
-                    epsilon,
-                    delta: p.delta.unwrap_or(0.0),
-                    repetition,
-                    metric,
-                    value,
-                }));
-                done += 1;
-                progress(done, total);
+                let releaser = Releaser::new(mechanism.clone(), encoding)?;
+                let tables = Tables::released(candidate, releaser, [first, second], &mut projected)?;
+                record(candidate.name.clone(), epsilon, &mechanism, &Encoder::new(&mechanism, encoding)?, tables)?;
             }
+        }
+        // The grid of a sketch without privacy is that of the largest epsilon, and no noise asks to clip it.
+        let epsilon = settings.epsilons.iter().copied().fold(1.0, f64::max);
+        for parameters in &sketches {
+            let mut mechanism = Mechanism::new(Parameters { epsilon, seed, sketch_clip: None, ..parameters.clone() })?;
+            mechanism.share_projection(&mut shared);
+            let tables = Tables::exact(&mechanism, [first, second])?;
+            let name = format!("{} without privacy", sketch_of(parameters).0);
+            record(name, f64::INFINITY, &mechanism, &Encoder::new(&mechanism, None)?, tables)?;
         }
     }
     // Back to the order of the caller, whatever order shared the projections.
@@ -427,6 +464,7 @@ mod tests {
             epsilons: epsilons.to_vec(),
             repetitions,
             depths: vec![10, 50],
+            true_neighbours: None,
             exact_queries: true,
             without_privacy: true,
             rows_as_they_are: true,
@@ -464,7 +502,7 @@ mod tests {
         assert!(without >= recall("dp-oporp-staircase", 20.0, "recall@50") - 0.02, "{without}");
         // Values and bits of one cell are counted once a repetition.
         assert_eq!(
-            found.values(|o| o.design == candidates[1].name && o.epsilon == 20.0 && o.metric == "precision@10").len(),
+            found.values(|o| o.design == candidates[1].name && o.epsilon == 20.0 && o.metric == "recall@10").len(),
             2
         );
     }
@@ -491,6 +529,52 @@ mod tests {
             assert_eq!(released.mechanism, best.mechanism.id().to_string());
             assert_eq!(released.encoding, best.encoding);
         }
+    }
+
+    /// The sketch without privacy is the one that its name says, whatever the plan chose at some epsilon: beside `auto`
+    /// it is measured as beside the mechanism itself, and the share that is kept is that of the sketch that was released.
+    #[test]
+    fn the_sketch_without_privacy_does_not_depend_on_the_plan() {
+        let ((rows, _), (queries, _)) = (clusters(300, 6), clusters(20, 7));
+        let guess = Parameters { norm: Some(4.6), ..candidate(MechanismId::DpOporpStaircase, 32).parameters };
+        let epsilons = [1.0, 100.0]; // where raw values would be best, had k not been asked for
+        let measured = |candidates: &[Candidate]| {
+            let (rows, queries) = (Rows::dense(Scalars::F32(&rows), 64), Rows::dense(Scalars::F32(&queries), 64));
+            retrieval(rows, queries, candidates, &settings(&epsilons, 1), &mut |_, _| ()).unwrap()
+        };
+        let without = |found: &Outcomes| {
+            let sketch = |o: &Outcome| o.design == "oporp without privacy" && o.metric == "recall@50";
+            found.estimate(sketch).unwrap().mean
+        };
+        let plain = measured(&[Candidate::new(guess.clone(), None)]);
+        let auto = measured(&[Candidate::auto(&guess, &epsilons).unwrap()]);
+        assert!(without(&plain) < 0.99, "32 of 64 values lose something");
+        assert_eq!(without(&auto), without(&plain));
+        assert!(auto.0.iter().all(|o| o.k == 32));
+        let reading = crate::evaluate::page::Reading::of(&auto).unwrap();
+        assert_eq!(reading.without, Some(without(&plain)));
+    }
+
+    /// recall@R as the field means it: of the true R nearest, the share among the R found; the paper's pair on request.
+    #[test]
+    fn recall_is_of_as_many_as_are_found() {
+        let ((rows, _), (queries, _)) = (clusters(300, 6), clusters(20, 7));
+        let raw = Candidate::new(Parameters { k: 64, ..candidate(MechanismId::RawStaircase, 64).parameters }, None);
+        let measured = |true_neighbours| {
+            let (rows, queries) = (Rows::dense(Scalars::F32(&rows), 64), Rows::dense(Scalars::F32(&queries), 64));
+            let settings = Settings { true_neighbours, ..settings(&[1.0], 1) };
+            retrieval(rows, queries, std::slice::from_ref(&raw), &settings, &mut |_, _| ()).unwrap()
+        };
+        let without = |found: &Outcomes, metric: &str| {
+            found.estimate(|o| o.mechanism == "none" && o.metric == metric).map(|e| e.mean)
+        };
+        let (field, paper) = (measured(None), measured(Some(50)));
+        assert_eq!(
+            ["recall@10", "recall@50", "precision@10"].map(|m| without(&field, m)),
+            [Some(1.0), Some(1.0), None]
+        );
+        let pair = ["recall@10", "recall@50", "precision@10"].map(|m| without(&paper, m).unwrap());
+        assert!((pair[0] - 0.2).abs() < 1e-9 && pair[1] == 1.0 && pair[2] == 1.0, "{pair:?}");
     }
 
     /// A dense projection of sparse rows is kept over the epsilons: every epsilon still has its own noise.

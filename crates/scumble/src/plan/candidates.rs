@@ -27,8 +27,10 @@ fn mechanisms(request: &Request) -> Vec<MechanismId> {
         Unit::L2 => vec![DpOporp, RawGOpt],
         Unit::Record => vec![Privcube, Signcap],
     };
-    // Raw values of very many attributes are no sketch: they are offered when asked for.
-    menu.into_iter().filter(|id| !id.is_raw() || request.parameters.dim <= LARGEST_RAW).collect()
+    // Raw values are no sketch: they are offered when asked for, and where the rows are short and no other size is.
+    let dim = request.parameters.dim;
+    let raw = dim <= LARGEST_RAW && request.k.is_none_or(|k| k == dim);
+    menu.into_iter().filter(|id| !id.is_raw() || raw).collect()
 }
 
 /// Most attributes for which raw values are on the menu.

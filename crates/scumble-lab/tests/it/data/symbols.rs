@@ -96,6 +96,7 @@ fn spam_is_told_from_one_bit_and_from_what_plan_chooses_better_than_from_the_pap
         epsilons: epsilons.to_vec(),
         repetitions: 4,
         depths: Vec::new(),
+        true_neighbours: None,
         exact_queries: false,
         without_privacy: false,
         rows_as_they_are: false,
