@@ -136,7 +136,8 @@ def decode(r: Release, *, rows: Release | None = None, method: str = "wiener") -
     """The rows of `r` with noise taken off by what they have in common: float32 ``[rows, k]``. Costs no privacy.
 
     `rows`: decodes this release instead, with what `r` has taught: queries of the same population and projection.
-    `method`: ``wiener``, or ``scale`` for rows of very different length.
+    `method`: ``wiener``, ``scale`` for rows of very different length, or ``bounds``: each value becomes the nearest that the
+    range allows, which needs no number of rows.
     Refused with :class:`NotIdentifiable` where it is known to hurt: fewer than 10 rows per coordinate, or hardly a signal.
 
     >>> import numpy as np, scumble

@@ -54,12 +54,13 @@ pub fn statistics<'py>(
     Ok(serde_json::to_string(&told.or_raise(py)?).expect("figures have only JSON values"))
 }
 
-/// "wiener" or "scale".
+/// "wiener", "scale" or "bounds".
 pub fn method(py: Python<'_>, name: &str) -> PyResult<Method> {
     match name {
+        "bounds" => Ok(Method::Bounds),
         "wiener" => Ok(Method::Wiener),
         "scale" => Ok(Method::Scale),
-        _ => Err(raise(py, "ParameterError", "decode must be wiener or scale")),
+        _ => Err(raise(py, "ParameterError", "decode must be wiener, scale or bounds")),
     }
 }
 

@@ -37,6 +37,8 @@ pub enum Method {
     Wiener,
     /// The same for rows of very different length
     Scale,
+    /// Move each value to the nearest that the range allows; needs no number of rows
+    Bounds,
 }
 
 impl From<Method> for decode::Method {
@@ -44,6 +46,7 @@ impl From<Method> for decode::Method {
         match method {
             Method::Wiener => Self::Wiener,
             Method::Scale => Self::Scale,
+            Method::Bounds => Self::Bounds,
         }
     }
 }

@@ -38,7 +38,8 @@ pub struct Search {
     /// Write .csv, .json, .parquet or .npy instead of a table
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
-    /// Take noise off first, by what the rows have in common; refused where that is known to hurt [default: none]
+    /// Take noise off first, by what the rows have in common (wiener, scale) or by the range that they lie in (bounds);
+    /// refused where that is known to hurt [default: none]
     #[arg(long, value_name = "M", value_enum)]
     decode: Option<Decoding>,
     #[command(flatten)]
@@ -51,6 +52,7 @@ pub struct Search {
 enum Decoding {
     Wiener,
     Scale,
+    Bounds,
     None,
 }
 
@@ -59,6 +61,7 @@ impl Decoding {
         match self {
             Self::Wiener => Some(Method::Wiener),
             Self::Scale => Some(Method::Scale),
+            Self::Bounds => Some(Method::Bounds),
             Self::None => None,
         }
     }

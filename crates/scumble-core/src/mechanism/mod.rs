@@ -190,6 +190,22 @@ impl Mechanism {
         clip.min(self.projection.bound(self.grid.largest()) as f64 * self.projection.sketch_unit() * self.grid.step())
     }
 
+    /// The least and the largest value that each coordinate of a row can have before the noise, in data units: sums of ends
+    /// of the range, and the clip. What a released value lies beyond them is noise. `None` for bits and symbols, for dense
+    /// matrices, and for more attributes than are worth counting.
+    pub fn value_bounds(&self) -> Option<Vec<[f64; 2]>> {
+        let Perturbation::Noise { clip, .. } = &self.perturbation else { return None };
+        let most = clip.map_or(f64::INFINITY, |clip| clip as f64 * self.value_unit());
+        let (unit, (lo, hi)) = (self.projection.sketch_unit() * self.grid.step(), self.grid.bounds());
+        let (lo, hi) = (f64::from(lo) * unit, f64::from(hi) * unit);
+        let bounds = |([minus, plus], centre): ([u64; 2], f64)| {
+            let (minus, plus) = (minus as f64, plus as f64);
+            [plus * lo - minus * hi, plus * hi - minus * lo].map(|end| (end - centre).clamp(-most, most) + centre)
+        };
+        let centres = self.centres().into_iter().chain(std::iter::repeat(0.0));
+        Some(self.projection.output_signs()?.into_iter().zip(centres).map(bounds).collect())
+    }
+
     /// What was taken off each coordinate before the perturbation, in data units; empty if nothing was.
     pub fn centres(&self) -> Vec<f64> {
         self.projection.centres().iter().map(|&c| c as f64 * self.grid.step()).collect()

@@ -345,13 +345,13 @@ impl ImageGrid {
         Bins::new(&places, k, Origin::Made)
     }
 
-    /// The number of blocks that suits values near beta at this epsilon, about `81 epsilon^(3/5)`: a square.
+    /// The number of blocks that suits values near beta at this epsilon, about `81 epsilon^.56`: a square.
     pub fn suggested_k(&self, epsilon: f64) -> usize {
-        let side = (9.0 * libm::pow(epsilon, 0.3)).round().clamp(1.0, 1e6) as usize;
-        // Blocks of one size beat the last step of k: a side next to it that divides the image is taken instead.
-        let divides = |side: &usize| *side > 0 && self.rows.is_multiple_of(*side) && self.columns.is_multiple_of(*side);
-        let side = [side, side + 1, side - 1].into_iter().find(divides).unwrap_or(side);
-        side.min(self.rows).min(self.columns).pow(2)
+        let side = (9.0 * libm::pow(epsilon, 0.28)).round().clamp(1.0, 1e6) as usize;
+        // Blocks of one size beat the last step of k: a side within a sixth that divides the image is taken instead.
+        let divides = |side: &usize| self.rows.is_multiple_of(*side) && self.columns.is_multiple_of(*side);
+        let near = (0..=side / 6).flat_map(|by| [side + by, side - by]);
+        near.into_iter().find(divides).unwrap_or(side).min(self.rows).min(self.columns).pow(2)
     }
 
     fn split(&self, k: usize) -> Option<(usize, usize)> {

@@ -13,6 +13,9 @@ const LARGEST_DIM: u64 = 1 << 32;
 /// Keeps row sums of squared weights within 64 bits.
 const LARGEST_K: usize = 1 << 24;
 
+/// Places of attributes that are counted one by one.
+const MOST_COUNTED: usize = 1 << 20;
+
 /// A public `p x k` matrix W of integers. Cheap to clone; nothing private ever enters it.
 ///
 /// ```
@@ -154,6 +157,16 @@ impl Projection {
     /// How many attributes enter each bin of a public partition with minus, and with plus; `None` for every other kind.
     pub fn bin_signs(&self) -> Option<&[[u64; 2]]> {
         self.oporp().and_then(Oporp::signs)
+    }
+
+    /// How many attributes enter each output with minus, and with plus; `None` for a dense matrix, and for more attributes
+    /// than are worth counting.
+    pub fn output_signs(&self) -> Option<Vec<[u64; 2]>> {
+        match &self.0.matrix {
+            Matrix::Identity => Some(vec![[0, 1]; self.k()]),
+            Matrix::Oporp(oporp) => oporp.count_signs(MOST_COUNTED),
+            Matrix::Dense(_) | Matrix::Components(_) => None,
+        }
     }
 
     /// What each bin of a public partition counts when rows are compared: `1/sqrt(n_b)`, which makes the inner product that

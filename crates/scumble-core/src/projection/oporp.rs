@@ -163,6 +163,20 @@ impl Oporp {
         self.placed.as_ref().map(|placed| &placed.signs[..])
     }
 
+    /// The same for each output of OPORP too, where no more than `most` places have to be looked at.
+    pub(super) fn count_signs(&self, most: usize) -> Option<Vec<[u64; 2]>> {
+        if let Some(placed) = &self.placed {
+            return Some(placed.signs.clone());
+        }
+        let places = self.dim.checked_mul(self.repeats()).filter(|places| *places <= most)?;
+        let mut signs = vec![[0; 2]; self.bins * self.repeats()];
+        for place in 0..places {
+            let (output, plus) = self.locate(place / self.dim, place % self.dim);
+            signs[output][usize::from(plus)] += 1;
+        }
+        Some(signs)
+    }
+
     /// Attributes of each bin of one repetition.
     pub(super) fn sizes(&self) -> Vec<u64> {
         let Even { size, larger } = self.even;

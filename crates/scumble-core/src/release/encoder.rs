@@ -37,6 +37,7 @@ pub struct Encoder {
     encoding: Encoding,
     k: usize,
     divisor: i64,
+    first: i64, // the least code of 16, in steps
     unit: f64,
     values: Vec<f64>,
     centres: Vec<f64>,
@@ -73,37 +74,25 @@ impl Encoder {
         }
         let unit = mechanism.value_unit();
         let spread = mechanism.typical_spread() / unit; // in released integers
+        let ends = if encoding == Encoding::B4 { one_sided(mechanism) } else { None };
         let divisor = match encoding {
             // i16 keeps the integers themselves whenever they fit, bound and eight deviations of noise together.
             Encoding::I16 => ((mechanism.largest_value() / unit + 8.0 * spread) / 32767.0).ceil(),
             Encoding::B8 => spread * STEP_256,
-            Encoding::B4 => spread * STEP_16,
+            Encoding::B4 => ends.map_or(f64::INFINITY, |[lo, hi]| (hi - lo) / 16.0).min(spread * STEP_16),
             Encoding::F32 | Encoding::B1 | Encoding::Symbols { .. } | Encoding::Word { .. } => 1.0,
         };
+        let divisor = (divisor.round() as i64).max(1);
         Ok(Self {
             encoding,
             k: mechanism.k(),
-            divisor: (divisor.round() as i64).max(1),
+            divisor,
+            first: ends.map_or(-8, |[lo, _]| (lo / divisor as f64).round() as i64),
             unit,
             values: mechanism.symbol_values(),
             centres: mechanism.centres(),
             book: mechanism.parameters().book.as_ref().and_then(|file| file.content().cloned()),
         })
-    }
-
-    /// The encoder that a certificate describes.
-    pub fn from_statement(statement: &EncodingStatement, k: usize) -> Result<Self, ParameterError> {
-        let encoding: Encoding = statement.name.parse()?;
-        if encoding.bytes_per_row(k) != statement.bytes_per_row || statement.divisor == 0 {
-            return Err(ParameterError::invalid("the certificate's encoding does not fit its k"));
-        }
-        let divisor =
-            i64::try_from(statement.divisor).map_err(|_| ParameterError::invalid("encoding divisor too large"))?;
-        if !statement.centres.is_empty() && statement.centres.len() != k {
-            return Err(ParameterError::invalid("the certificate's encoding has centres that do not fit its k"));
-        }
-        let (values, centres) = (statement.values.clone(), statement.centres.clone());
-        Ok(Self { encoding, k, divisor, unit: statement.step / divisor as f64, values, centres, book: None })
     }
 
     /// The layout.
@@ -175,7 +164,7 @@ impl Encoder {
     }
 
     fn offset(&self) -> f64 {
-        if self.encoding == Encoding::B4 { -7.5 } else { 0.0 }
+        if self.encoding == Encoding::B4 { self.first as f64 + 0.5 } else { 0.0 }
     }
 
     /// Encodes one row of released integers.
@@ -198,7 +187,9 @@ impl Encoder {
                     *byte = self.nearest(x).clamp(-128, 127) as i8 as u8;
                 }
             }
-            Encoding::B4 => self.pack(row, out, 2, |x| (x.div_euclid(self.divisor) + 8).clamp(0, 15) as u8, 16),
+            Encoding::B4 => {
+                self.pack(row, out, 2, |x| (x.div_euclid(self.divisor) - self.first).clamp(0, 15) as u8, 16)
+            }
             Encoding::B1 => self.pack(row, out, 8, |x| u8::from(x > 0), 2),
             Encoding::Word { bytes } => out.copy_from_slice(&row[0].to_le_bytes()[..usize::from(bytes)]),
             Encoding::Symbols { count } => {
@@ -413,6 +404,16 @@ impl Encoder {
     }
 }
 
+/// Where 16 codes begin and end, in released integers, if the bins of a public partition hold nothing below 0: one
+/// deviation of the noise below the least value, and at the largest. Those of both signs have their codes around 0.
+fn one_sided(mechanism: &Mechanism) -> Option<[f64; 2]> {
+    mechanism.projection().bin_signs()?;
+    let (bounds, unit) = (mechanism.value_bounds()?, mechanism.value_unit());
+    let deviation = mechanism.noise_moments()?.variance.sqrt();
+    let ends = bounds.iter().copied().reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+    (ends[0] >= 0.0 && mechanism.centres().is_empty()).then(|| [(ends[0] - deviation) / unit, ends[1] / unit])
+}
+
 /// The encoding that a mechanism's output has by itself.
 fn natural(mechanism: &Mechanism) -> Encoding {
     match mechanism.id().output() {
@@ -436,6 +437,7 @@ mod tests {
             encoding,
             k,
             divisor: 1,
+            first: -8,
             unit: 1.0,
             values: (0..count).map(|v| f64::from(v) - 1.0).collect(),
             centres: Vec::new(),
@@ -471,9 +473,8 @@ mod tests {
     fn blocks_encode_as_rows_do() {
         for k in [1, 5, 8, 31, 32, 33, 64, 160, 300] {
             for encoding in [Encoding::F32, Encoding::I16, Encoding::B8, Encoding::B4, Encoding::B1] {
-                for (divisor, unit) in [(1, 0.125), (7, 0.125), (1, 0.3)] {
-                    let encoder =
-                        Encoder { encoding, k, divisor, unit, values: Vec::new(), centres: Vec::new(), book: None };
+                for (divisor, first, unit) in [(1, -8, 0.125), (7, -2, 0.125), (1, 5, 0.3)] {
+                    let encoder = Encoder { encoding, k, divisor, first, unit, ..encoder(0, k) };
                     let values: Vec<i16> = (0..k * LANES).map(|i| (i * 7919) as i16).collect();
                     let mut wide = vec![(3, 40_000), (k * LANES - 1, -123_456_789)];
                     wide.extend((k > 1).then_some((3 + (k - 1) * LANES, 65_536)));
@@ -489,6 +490,31 @@ mod tests {
                 released.codes = codes;
                 check(&encoder, &released);
             }
+        }
+    }
+
+    /// Codes of blocks of pixels begin a deviation of the noise below 0 and end at the largest sum; others lie around 0.
+    #[test]
+    fn codes_of_one_sided_bins_cover_what_a_row_can_have() {
+        use crate::mechanism::{MechanismId, Parameters};
+        use crate::projection::Seed;
+        use crate::vectors::Range;
+        let of = |bins: Option<&str>, lo: f64| {
+            let range = Range { lo, hi: 255.0 };
+            let mut parameters =
+                Parameters::new(MechanismId::DpOporpStaircase, 784, 49, 1.0, 255.0, range, Seed([1; 32]));
+            parameters.bins = bins.map(|bins| bins.parse().unwrap());
+            parameters.norm = Some(9.2 * 255.0);
+            let mechanism = Mechanism::new(parameters).unwrap();
+            (Encoder::new(&mechanism, Some(Encoding::B4)).unwrap(), mechanism)
+        };
+        let (encoder, mechanism) = of(Some("grid:28x28"), 0.0);
+        let ends = [0, 15].map(|code| f64::from(encoder.code_value(code)));
+        let (deviation, step) = (mechanism.noise_moments().unwrap().variance.sqrt(), encoder.statement().step);
+        assert!((ends[0] + deviation).abs() <= step && ends[0] < 0.0, "{ends:?}");
+        assert!((16.0 * 255.0 - step..=16.0 * 255.0 + step).contains(&ends[1]), "{ends:?}");
+        for (bins, lo) in [(None, 0.0), (Some("grid:28x28"), -1.0)] {
+            assert_eq!(of(bins, lo).0.statement().offset, -7.5);
         }
     }
 

@@ -2,9 +2,10 @@
 
 use super::eigen::eigen;
 use super::scale::Scales;
-use super::{DecodeError, Decoder, Method, Refused, moments};
+use super::{DecodeError, Decoder, Fitted, Method, Refused, Way, moments};
 use crate::estimate::value_noise;
 use crate::release::{Encoding, Release};
+use crate::search::Bounds;
 use scumble_core::mechanism::{OutputKind, Perturbation};
 
 /// Rows per coordinate below which decoding hurts.
@@ -44,6 +45,22 @@ pub(super) fn debiased(eigenvalue: f64, aspect: f64) -> f64 {
 impl Decoder {
     /// Fits a decoder on a release, or says why that would hurt.
     pub fn fit(release: &Release, method: Method) -> Result<Self, DecodeError> {
+        let way = match method {
+            Method::Bounds => {
+                let id = || Refused::Unbounded(release.mechanism().id().to_string());
+                let values = release.encoder().encoding() != Encoding::B1; // a bit of a noisy value is no value
+                Way::Bounds(Bounds::of(release.mechanism()).filter(|_| values).ok_or_else(id)?)
+            }
+            Method::Wiener => Way::Fitted(Box::new(Fitted::new(release, false)?)),
+            Method::Scale => Way::Fitted(Box::new(Fitted::new(release, true)?)),
+        };
+        Ok(Self { k: release.k(), way })
+    }
+}
+
+impl Fitted {
+    /// `scaled`: each row has a scale of its own.
+    fn new(release: &Release, scaled: bool) -> Result<Self, DecodeError> {
         let (rows, k) = (release.len(), release.k());
         let mut noise = noise(release)?;
         if k > MOST_COORDINATES {
@@ -52,10 +69,7 @@ impl Decoder {
         if rows < ROWS_PER_COORDINATE * k {
             return Err(Refused::FewRows { rows, k }.into());
         }
-        let centre = match method {
-            Method::Wiener => mean(release),
-            Method::Scale => vec![0.0; k], // a scale moves the mean with the row
-        };
+        let centre = if scaled { vec![0.0; k] } else { mean(release) }; // a scale moves the mean with the row
         let read = |row: usize, out: &mut [f32]| {
             release.encoder().decode(release.row(row), out);
             out.iter_mut().zip(&centre).for_each(|(x, centre)| *x -= centre);
@@ -78,7 +92,7 @@ impl Decoder {
         let rank = signal.len();
         let basis: Vec<f32> = found.vectors[..rank * k].iter().map(|&x| x as f32).collect();
         let across = (0..k * rank).map(|at| basis[at % rank * k + at / rank]).collect();
-        let scales = (method == Method::Scale).then(|| Scales::learn(&basis, &signal, noise, rows, &read));
+        let scales = scaled.then(|| Scales::learn(&basis, &signal, noise, rows, &read));
         Ok(Self { k, centre, basis, across, signal, scales })
     }
 }

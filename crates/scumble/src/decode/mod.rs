@@ -7,6 +7,8 @@
 //! linear estimate of least error.
 //!
 //! It needs many rows of one population, and can hurt: see [`Refused`]. Nothing decodes unless asked to.
+//!
+//! [`Method::Bounds`] needs no fit: it moves each value to the nearest that a row can have.
 
 mod eigen;
 mod file;
@@ -17,7 +19,7 @@ mod scale;
 pub use file::{DecodeFileError, write};
 
 use crate::release::Release;
-use crate::search::{self, Hit, Metric, Queries, each_product};
+use crate::search::{self, Bounds, Hit, Metric, Queries, Reading, each_product};
 use rayon::prelude::*;
 use scale::Scales;
 use scumble_core::error::ParameterError;
@@ -26,6 +28,9 @@ use scumble_core::simd::{self, Level};
 /// How rows are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
+    /// Each value as the nearest that a row can have by the public range: what lies beyond is noise. The nearest point of a
+    /// box is nearer to every point inside, so no row moves away from the truth; means and inner products gain a bias.
+    Bounds,
     /// The linear estimate of least error.
     Wiener,
     /// The same for rows of very different length: each is a common law times a scale of its own, learned from the table.
@@ -66,14 +71,32 @@ pub enum Refused {
         /// Coordinates there are.
         k: usize,
     },
+    /// It is not known between which values the coordinates of a row lie.
+    #[error(
+        "the rows of {0} have no public bounds coordinate by coordinate: only values of OPORP, bins and no projection do"
+    )]
+    Unbounded(String),
     /// The noise of a coordinate is not known.
     #[error("the noise of {0} is not known coordinate by coordinate")]
     Law(String),
 }
 
-/// A decoder, fitted on a release. Holds public numbers only.
+/// A decoder of the rows of a release. Holds public numbers only.
 #[derive(Debug, Clone)]
 pub struct Decoder {
+    k: usize,
+    way: Way,
+}
+
+#[derive(Debug, Clone)]
+enum Way {
+    Bounds(Bounds),
+    Fitted(Box<Fitted>),
+}
+
+/// What was fitted on a release.
+#[derive(Debug, Clone)]
+struct Fitted {
     k: usize,
     centre: Vec<f32>,
     /// Unit vectors that hold signal, strongest first, one after the other.
@@ -118,9 +141,12 @@ const TASK_ROWS: usize = 1 << 10;
 const TILE: usize = 8;
 
 impl Decoder {
-    /// How many directions of the table hold signal.
+    /// How many directions of the table hold signal: all, unless that was fitted.
     pub fn rank(&self) -> usize {
-        self.signal.len()
+        match &self.way {
+            Way::Bounds(_) => self.k,
+            Way::Fitted(fitted) => fitted.rank(),
+        }
     }
 
     /// Decodes all rows of a release with the same projection: the one that was fitted, or queries of its population.
@@ -132,6 +158,25 @@ impl Decoder {
 
     /// Decodes as many rows from `first` on as `out` has room for.
     pub(crate) fn decode_rows(&self, release: &Release, first: usize, out: &mut [f32]) -> Result<(), DecodeError> {
+        match &self.way {
+            Way::Bounds(bounds) => {
+                out.par_chunks_mut(self.k).enumerate().for_each(|(i, row)| {
+                    release.encoder().decode(release.row(first + i), row);
+                    bounds.apply(row);
+                });
+                Ok(())
+            }
+            Way::Fitted(fitted) => fitted.decode_rows(release, first, out),
+        }
+    }
+}
+
+impl Fitted {
+    fn rank(&self) -> usize {
+        self.signal.len()
+    }
+
+    fn decode_rows(&self, release: &Release, first: usize, out: &mut [f32]) -> Result<(), DecodeError> {
         let noise = fit::noise(release)?;
         let kept: Vec<f32> = self.signal.iter().map(|c| (c / (c + noise)) as f32).collect();
         let level = simd::level();
@@ -197,20 +242,20 @@ pub fn search(
     let decoder = Decoder::fit(release, method)?;
     let rows = decoder.decode(release)?;
     // Bins of a public partition count by their size, on both sides.
-    let weights = release.mechanism().projection().bin_weights();
-    let weighed = |mut row: Vec<f32>| {
-        weights.iter().for_each(|weights| search::weigh(&mut row, weights));
+    let reading = Reading::of_exact(release.mechanism());
+    let read = |mut row: Vec<f32>| {
+        reading.apply(&mut row);
         row
     };
     let asked = match queries {
         Queries::Released(other) => {
-            decoder.decode(other)?.values.chunks_exact(rows.k).map(|row| weighed(row.to_vec())).collect()
+            decoder.decode(other)?.values.chunks_exact(rows.k).map(|row| read(row.to_vec())).collect()
         }
         Queries::Exact(_) => search::query_values(release.mechanism(), queries),
     };
-    let read = |row: usize, out: &mut [f32]| {
+    let decoded = |row: usize, out: &mut [f32]| {
         out.copy_from_slice(rows.row(row));
-        weights.iter().for_each(|weights| search::weigh(out, weights));
+        reading.apply(out);
     };
-    Ok(search::nearest(simd::level(), rows.len(), &read, &asked, top, metric))
+    Ok(search::nearest(simd::level(), rows.len(), &decoded, &asked, top, metric))
 }

@@ -2,7 +2,7 @@
 //!
 //! A query is either released too, or the searcher's own exact vector: projected, not noised. The exact query of a
 //! searcher is not protected, and ranks clearly better. Ties go to the lower row, so results are repeatable. Bins of a
-//! public partition count by `1/sqrt` of their attributes.
+//! public partition are read as the nearest value that a row can have, and count by `1/sqrt` of their attributes.
 
 mod hits;
 mod kernels;
@@ -140,7 +140,7 @@ enum Way {
     Hamming(HammingScan),
     Packed(symbols::PackedScan),
     Words(words::WordScan),
-    Values { scan: ValueScan, encoder: Encoder, weights: Option<Vec<f32>> },
+    Values { scan: ValueScan, encoder: Encoder, reading: Reading },
 }
 
 /// The best rows that one thread has met, for every query.
@@ -180,14 +180,14 @@ impl Searcher {
                 ));
             }
             (metric, queries) => {
-                let (weights, queries) = (row_weights(mechanism), query_values(mechanism, queries));
+                let (reading, queries) = (Reading::of_rows(mechanism), query_values(mechanism, queries));
                 let words = words::WordScan::new(level, encoder, &queries, metric);
-                let packed = || symbols::PackedScan::new(level, encoder, weights.as_deref(), &queries, metric);
+                let packed = || symbols::PackedScan::new(level, encoder, &reading, &queries, metric);
                 match words.map(Way::Words).or_else(|| packed().map(Way::Packed)) {
                     Some(way) => way,
                     None => {
                         let scan = ValueScan::new(level, encoder.k(), &queries, metric);
-                        Way::Values { scan, encoder: encoder.clone(), weights }
+                        Way::Values { scan, encoder: encoder.clone(), reading }
                     }
                 }
             }
@@ -225,10 +225,10 @@ impl Searcher {
             (Way::Hamming(scan), Best::Nearest(best)) => scan.scan(first, rows, best),
             (Way::Packed(scan), Best::Top(best, _)) => scan.scan(first, rows, best),
             (Way::Words(scan), Best::Top(best, _)) => scan.scan(first, rows, best),
-            (Way::Values { scan, encoder, weights }, Best::Top(best, room)) => {
+            (Way::Values { scan, encoder, reading }, Best::Top(best, room)) => {
                 let decode = |i: usize, out: &mut [f32]| {
                     encoder.decode(&rows[i * self.width..][..self.width], out);
-                    weights.iter().for_each(|weights| weigh(out, weights));
+                    reading.apply(out);
                 };
                 scan.scan_decoded(first, rows.len() / self.width, &decode, room, best);
             }
@@ -319,30 +319,75 @@ impl HammingScan {
     }
 }
 
-/// What the coordinates of released rows count: bins of a public partition by their size, bits and all others alike.
-fn row_weights(mechanism: &Mechanism) -> Option<Vec<f32>> {
-    match mechanism.id().output() {
-        OutputKind::Bits => None,
-        _ => mechanism.projection().bin_weights(),
+/// The least and the largest value that each coordinate of a row can have.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds(Vec<[f32; 2]>);
+
+impl Bounds {
+    /// `None` where they are not known.
+    pub(crate) fn of(mechanism: &Mechanism) -> Option<Self> {
+        Some(Self(mechanism.value_bounds()?.into_iter().map(|ends| ends.map(|end| end as f32)).collect()))
+    }
+
+    /// Moves each value to the nearest within.
+    pub(crate) fn apply(&self, row: &mut [f32]) {
+        row.iter_mut().zip(&self.0).for_each(|(value, [lo, hi])| *value = value.clamp(*lo, *hi));
     }
 }
 
-/// Every query as values, weighted like the rows; an exact query always by the sizes of its bins.
+/// How values are read before they are compared, by public numbers. Those of a public partition are moved to the nearest
+/// value that a row can have, which takes no row away from the truth, and then count by the size of their bin.
+#[derive(Default)]
+pub(crate) struct Reading {
+    bounds: Option<Bounds>,
+    weights: Option<Vec<f32>>,
+}
+
+impl Reading {
+    /// Of released rows; bits count alike.
+    pub(crate) fn of_rows(mechanism: &Mechanism) -> Self {
+        let reading = Self::of_exact(mechanism);
+        match mechanism.id().output() {
+            OutputKind::Bits => Self::default(),
+            _ if reading.weights.is_none() => reading,
+            _ => Self { bounds: Bounds::of(mechanism), ..reading },
+        }
+    }
+
+    /// Of vectors without noise.
+    pub(crate) fn of_exact(mechanism: &Mechanism) -> Self {
+        Self { bounds: None, weights: mechanism.projection().bin_weights() }
+    }
+
+    /// What coordinate `j` counts.
+    fn value(&self, j: usize, value: f32) -> f32 {
+        let value = self.bounds.as_ref().map_or(value, |bounds| value.clamp(bounds.0[j][0], bounds.0[j][1]));
+        value * self.weights.as_ref().map_or(1.0, |weights| weights[j])
+    }
+
+    /// What a whole row counts.
+    pub(crate) fn apply(&self, row: &mut [f32]) {
+        if let Some(bounds) = &self.bounds {
+            bounds.apply(row);
+        }
+        if let Some(weights) = &self.weights {
+            row.iter_mut().zip(weights).for_each(|(value, weight)| *value *= weight);
+        }
+    }
+}
+
+/// Every query as values, read like the rows where it was released; an exact one always by the sizes of its bins.
 pub(crate) fn query_values(mechanism: &Mechanism, queries: Queries<'_>) -> Vec<Vec<f32>> {
-    let (mut values, weights): (Vec<Vec<f32>>, _) = match queries {
-        Queries::Released(other) => ((0..other.len()).map(|q| other.values(q)).collect(), row_weights(mechanism)),
+    let (mut values, reading): (Vec<Vec<f32>>, _) = match queries {
+        Queries::Released(other) => {
+            ((0..other.len()).map(|q| other.values(q)).collect(), Reading::of_rows(other.mechanism()))
+        }
         Queries::Exact(exact) => {
-            ((0..exact.len()).map(|q| exact.row(q).to_vec()).collect(), mechanism.projection().bin_weights())
+            ((0..exact.len()).map(|q| exact.row(q).to_vec()).collect(), Reading::of_exact(mechanism))
         }
     };
-    if let Some(weights) = weights {
-        values.iter_mut().for_each(|query| weigh(query, &weights));
-    }
+    values.iter_mut().for_each(|query| reading.apply(query));
     values
-}
-
-pub(crate) fn weigh(values: &mut [f32], weights: &[f32]) {
-    values.iter_mut().zip(weights).for_each(|(value, weight)| *value *= weight);
 }
 
 /// Decoded rows that stay in a core's second cache while all queries pass.

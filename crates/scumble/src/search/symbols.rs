@@ -4,7 +4,7 @@
 //! A score is the sum of its bytes' entries in byte order, in 32-bit floats, so it is the same on every machine.
 //! Eight queries share one walk over the rows: an entry holds their eight sums side by side.
 
-use super::{Metric, kernels, top::Top};
+use super::{Metric, Reading, kernels, top::Top};
 use crate::release::Encoder;
 use scumble_core::simd::Level;
 
@@ -25,18 +25,24 @@ pub(super) struct PackedScan {
 impl PackedScan {
     /// `None` if the rows are no packed codes.
     ///
-    /// `weights` say what each coordinate counts, all alike where there are none.
+    /// `reading` says what the value of each coordinate counts.
     pub(super) fn new(
         level: Level,
         encoder: &Encoder,
-        weights: Option<&[f32]>,
+        reading: &Reading,
         queries: &[Vec<f32>],
         metric: Metric,
     ) -> Option<Self> {
         let (per_byte, values) = encoder.byte_values()?; // value of digit i of byte state s at s * per_byte + i
-        let weights = weights.map_or_else(|| vec![1.0; encoder.k()], <[f32]>::to_vec);
         let mut centres: Vec<f32> = encoder.centres().iter().map(|&centre| centre as f32).collect();
         centres.resize(encoder.k(), 0.0); // what belongs on top of each coordinate's value
+        // What the digits of a byte count, for each of its 256 states.
+        let digits = |first: usize| -> Vec<f32> {
+            let count = per_byte.min(encoder.k() - first);
+            let read = |(at, value): (usize, &f32)| reading.value(first + at, value + centres[first + at]);
+            values.chunks_exact(per_byte).flat_map(|state| state[..count].iter().enumerate().map(read)).collect()
+        };
+        let bytes: Vec<Vec<f32>> = (0..encoder.k()).step_by(per_byte).map(digits).collect();
         let block = |queries: &[Vec<f32>]| {
             let mut norms = [1.0f32; LANES];
             if metric == Metric::Cosine {
@@ -44,22 +50,17 @@ impl PackedScan {
                     *norm = super::length(level, query).recip();
                 }
             }
-            (tables(&weights, &centres, per_byte, &values, queries), norms)
+            (tables(per_byte, &bytes, queries), norms)
         };
-        let squares = |(weights, centres): (&[f32], &[f32])| -> Vec<f32> {
-            let square = |values: &[f32]| {
-                let parts = values.iter().zip(weights).zip(centres);
-                parts.map(|((v, w), c)| (v + c) * (v + c) * w * w).sum()
-            };
-            values.chunks_exact(per_byte).map(square).collect()
+        let squares = |digits: &Vec<f32>| -> Vec<f32> {
+            digits.chunks_exact(digits.len() / 256).map(|digits| digits.iter().map(|v| v * v).sum()).collect()
         };
-        let parts = || weights.chunks(per_byte).zip(centres.chunks(per_byte));
         Some(Self {
             level,
             width: encoder.bytes_per_row(),
             queries: queries.len(),
             blocks: queries.chunks(LANES).map(block).collect(),
-            squares: (metric == Metric::Cosine).then(|| parts().map(squares).collect()),
+            squares: (metric == Metric::Cosine).then(|| bytes.iter().map(squares).collect()),
         })
     }
 
@@ -89,18 +90,17 @@ impl PackedScan {
     }
 }
 
-fn tables(weights: &[f32], centres: &[f32], per_byte: usize, values: &[f32], queries: &[Vec<f32>]) -> Tables {
-    let table = |first: usize| {
-        let parts = || weights[first..].iter().zip(&centres[first..]);
+fn tables(per_byte: usize, bytes: &[Vec<f32>], queries: &[Vec<f32>]) -> Tables {
+    let table = |(byte, digits): (usize, &Vec<f32>)| {
         let mut table = [[0.0f32; LANES]; 256];
-        for (entry, values) in table.iter_mut().zip(values.chunks_exact(per_byte)) {
+        for (entry, digits) in table.iter_mut().zip(digits.chunks_exact(digits.len() / 256)) {
             for (part, query) in entry.iter_mut().zip(queries) {
-                *part = query[first..].iter().zip(values).zip(parts()).map(|((q, v), (w, c))| q * (v + c) * w).sum();
+                *part = query[byte * per_byte..].iter().zip(digits).map(|(q, v)| q * v).sum();
             }
         }
         table
     };
-    (0..weights.len()).step_by(per_byte).map(table).collect()
+    bytes.iter().enumerate().map(table).collect()
 }
 
 #[cfg(test)]
@@ -116,7 +116,11 @@ mod tests {
 
     /// Inner products on decoded rows.
     fn by_score(release: &Release, queries: Queries<'_>, top: usize, metric: Metric) -> Vec<Vec<Hit>> {
-        let decode = |row: usize, out: &mut [f32]| release.encoder().decode(release.row(row), out);
+        let reading = Reading::of_rows(release.mechanism());
+        let decode = |row: usize, out: &mut [f32]| {
+            release.encoder().decode(release.row(row), out);
+            reading.apply(out);
+        };
         nearest(simd::level(), release.len(), &decode, &query_values(release.mechanism(), queries), top, metric)
     }
 
@@ -158,7 +162,8 @@ mod tests {
                         if metric == Metric::InnerProduct {
                             let plain = |row: usize| {
                                 let (per_byte, _) = release.encoder().byte_values().unwrap();
-                                let values = release.values(row);
+                                let mut values = release.values(row);
+                                Reading::of_rows(release.mechanism()).apply(&mut values);
                                 values
                                     .chunks(per_byte)
                                     .zip(queries.row(q).chunks(per_byte))

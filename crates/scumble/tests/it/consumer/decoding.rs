@@ -4,9 +4,10 @@ use crate::support::{Draw, released};
 use scumble::decode::{self, DecodeError, Decoder, Method, Refused};
 use scumble::files::{ReadOptions, read_all};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble::projection::Seed;
+use scumble::projection::{Partition, Seed};
 use scumble::release::Release;
 use scumble::search::ExactQueries;
+use scumble::structure::{BinsOptions, learn_bins};
 use scumble::vectors::{Layout, Range, Rows, Scalars};
 
 const P: usize = 64;
@@ -72,6 +73,49 @@ fn scales_help_rows_of_different_length() {
         (0..ROWS).map(|i| exact.row(i).iter().zip(decoded.row(i)).map(square).sum::<f64>()).sum::<f64>()
     };
     assert!(error(Method::Scale) < error(Method::Wiener), "{} {}", error(Method::Scale), error(Method::Wiener));
+}
+
+/// Every projected row lies within the bounds, so that no row is farther from it after decoding.
+#[test]
+fn bounds_take_no_row_away_from_the_truth() {
+    let rows = rows(ROWS, true);
+    let input = Rows::dense(Scalars::F32(&rows), P);
+    let whole = |id| Parameters::new(id, P, P, 2.0, 1.5, Range::new(-0.5, 1.0).unwrap(), Seed([3; 32]));
+    let few = |id| Parameters { k: 16, ..whole(id) };
+    let bins = learn_bins(input.slice(0, 100), BinsOptions::new(16)).unwrap();
+    for parameters in [
+        whole(MechanismId::RawStaircase),
+        few(MechanismId::DpOporpStaircase),
+        Parameters { repeats: 2, ..few(MechanismId::DpOporpLaplace) },
+        Parameters { bins: Some(Partition::of(&bins)), ..few(MechanismId::DpOporpStaircase) },
+    ] {
+        let mechanism = Mechanism::new(parameters).unwrap();
+        let release = released(&mechanism, None, 1, input);
+        let decoder = Decoder::fit(&release, Method::Bounds).unwrap();
+        let decoded = decoder.decode(&release).unwrap();
+        let exact = ExactQueries::project(&mechanism, input).unwrap();
+        let bounds = mechanism.value_bounds().unwrap();
+        let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+        let mut moved = 0;
+        for i in 0..ROWS {
+            let inside = |(x, [lo, hi]): (&f32, &[f64; 2])| (*lo - 1e-4..=*hi + 1e-4).contains(&f64::from(*x));
+            assert!(exact.row(i).iter().zip(&bounds).all(inside), "{mechanism:?}");
+            let (plain, after) = (distance(exact.row(i), &release.values(i)), distance(exact.row(i), decoded.row(i)));
+            assert!(after <= plain * (1.0 + 1e-6), "row {i}: {plain} to {after}");
+            moved += usize::from(after < 0.999 * plain);
+        }
+        assert!(moved > ROWS / 10, "{moved}");
+    }
+    for id in [MechanismId::DpSignoporpCeil, MechanismId::DpOporpZones, MechanismId::DpRpGOpt] {
+        let parameters = {
+            let mut parameters = few(id);
+            parameters.delta = (id == MechanismId::DpRpGOpt).then_some(1e-6);
+            parameters.symbols = (id == MechanismId::DpOporpZones).then_some(3);
+            parameters
+        };
+        let release = released(&Mechanism::new(parameters).unwrap(), None, 1, input);
+        assert!(matches!(Decoder::fit(&release, Method::Bounds), Err(DecodeError::Refused(Refused::Unbounded(_)))));
+    }
 }
 
 #[test]

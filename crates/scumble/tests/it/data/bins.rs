@@ -107,13 +107,12 @@ pub fn staircase(bins: Partition, k: usize, epsilon: f64) -> Parameters {
     Parameters { bins: Some(bins), ..Parameters::new(id, dim, k, epsilon, 255.0, range, Seed([1; 32])) }
 }
 
-/// Floors lie a little below the table of docs/mechanisms.md, section 4d: other queries move recall by about a hundredth.
 #[test]
 fn mnist_blocks_reach_the_table() {
     let Some(mnist) = Images::mnist() else { return };
     let grid: Partition = "grid:28x28".parse().unwrap();
     for (epsilon, private, exact) in
-        [(0.5, 0.13, 0.225), (1.0, 0.33, 0.42), (2.0, 0.55, 0.61), (3.0, 0.66, 0.70), (5.0, 0.80, 0.81)]
+        [(0.5, 0.14, 0.23), (1.0, 0.34, 0.42), (2.0, 0.56, 0.61), (3.0, 0.66, 0.70), (5.0, 0.81, 0.82)]
     {
         let k = grid.suggested_k(epsilon).unwrap();
         let found = mnist.recall(&staircase(grid.clone(), k, epsilon), None);
@@ -123,15 +122,15 @@ fn mnist_blocks_reach_the_table() {
     let mut nibbles = staircase(grid, 64, 1.0);
     nibbles.norm = Some(9.2 * 255.0);
     let found = mnist.recall(&nibbles, Some(Encoding::B4));
-    println!("MNIST epsilon 1, 256 bits a row: {:.3} / {:.3}", found.0, found.1);
-    assert!(found.0 >= 0.28 && found.1 >= 0.38, "{found:?}");
+    println!("MNIST epsilon 1, 256 bits per row: {:.3} / {:.3}", found.0, found.1);
+    assert!(found.0 >= 0.32 && found.1 >= 0.41, "{found:?}");
 }
 
 #[test]
 fn cifar_blocks_reach_the_table() {
     let Some(cifar) = Images::cifar() else { return };
     let grid: Partition = "grid:32x32".parse().unwrap();
-    for (epsilon, private, exact) in [(1.0, 0.32, 0.40), (3.0, 0.59, 0.63)] {
+    for (epsilon, private, exact) in [(1.0, 0.33, 0.41), (3.0, 0.60, 0.64)] {
         let k = grid.suggested_k(epsilon).unwrap();
         let found = cifar.recall(&staircase(grid.clone(), k, epsilon), None);
         println!("CIFAR epsilon {epsilon}, {k} blocks: {:.3} / {:.3}", found.0, found.1);
@@ -150,7 +149,7 @@ fn bins_learned_from_200_rows_reach_the_table() {
         let parameters = Parameters::new(id, images.rows().dim(), 64, 1.0, 255.0, range, Seed([1; 32]));
         let found = images.recall(&Parameters { bins: Some(bins), ..parameters }, None);
         println!("{name} epsilon 1, learned bins: {:.3} / {:.3}", found.0, found.1);
-        assert!(found.0 >= 0.29 && found.1 >= 0.38, "{name}: {found:?}");
+        assert!(found.0 >= 0.31 && found.1 >= 0.39, "{name}: {found:?}");
     }
 }
 
@@ -165,7 +164,7 @@ impl Sentences {
         Some(Self { rows: data("minilm-clinc150/embeddings.npy")?, public: data("minilm-public/embeddings.npy")? })
     }
 
-    /// The file is sorted by intent: of every 120 rows one is asked for, a seventh is held apart, the others are released.
+    /// The file is sorted by intent: of every 15 rows one is asked for, a seventh is held apart, the others are released.
     fn part(&self, wanted: impl Fn(usize) -> bool) -> Vec<f64> {
         let rows = self.rows.rows();
         let mut row = vec![0.0; rows.dim()];
@@ -178,12 +177,12 @@ impl Sentences {
     }
 
     fn held_apart(i: usize) -> bool {
-        !i.is_multiple_of(120) && i % 7 == 3
+        !i.is_multiple_of(15) && i % 7 == 3
     }
 
     fn recall(&self, parameters: Parameters) -> f64 {
-        let released_rows = self.part(|i| i % 120 != 0 && !Self::held_apart(i));
-        let asked = self.part(|i| i % 120 == 0);
+        let released_rows = self.part(|i| !i.is_multiple_of(15) && !Self::held_apart(i));
+        let asked = self.part(|i| i.is_multiple_of(15));
         let rows = Rows::dense(Scalars::F64(&released_rows), 384);
         let queries = Rows::dense(Scalars::F64(&asked), 384);
         let features = |rows: Rows<'_>| Features::from_rows(&rows);
@@ -208,7 +207,7 @@ fn record(id: MechanismId, k: usize, epsilon: f64) -> Parameters {
 #[test]
 fn search_caps_find_sentences() {
     let Some(sentences) = Sentences::load() else { return };
-    for (epsilon, least) in [(10.0, 0.08), (20.0, 0.25), (30.0, 0.36)] {
+    for (epsilon, least) in [(10.0, 0.09), (20.0, 0.28), (30.0, 0.39)] {
         let purpose = Some(Purpose::Search);
         let found = sentences.recall(Parameters { purpose, ..record(MechanismId::Privcube, 64, epsilon) });
         println!("MiniLM epsilon {epsilon}, search cap: {found:.3}");

@@ -2,8 +2,9 @@
 
 use super::bins::{Images, staircase};
 use scumble::decode::Method;
-use scumble::mechanism::Parameters;
-use scumble::projection::Partition;
+use scumble::mechanism::{MechanismId, Parameters};
+use scumble::projection::{Partition, Seed};
+use scumble::vectors::Range;
 
 #[test]
 fn mnist_decoded_reaches_the_table() {
@@ -22,4 +23,15 @@ fn mnist_decoded_reaches_the_table() {
             assert!(found.0 >= least.0 && found.1 >= least.1, "{name} {method:?}: {found:?}");
         }
     }
+}
+
+/// What the range alone tells, without a projection: .33/.43 without.
+#[test]
+fn mnist_within_bounds() {
+    let Some(mnist) = Images::mnist() else { return };
+    let range = Range { lo: 0.0, hi: 255.0 };
+    let raw = Parameters::new(MechanismId::RawStaircase, 784, 784, 3.0, 255.0, range, Seed([1; 32]));
+    let found = mnist.recall_decoded(&raw, None, Some(Method::Bounds));
+    println!("MNIST raw, epsilon 3, bounds: {:.3} / {:.3}", found.0, found.1);
+    assert!(found.0 >= 0.45 && found.1 >= 0.58, "{found:?}");
 }
