@@ -53,11 +53,21 @@ impl Cipher {
         }
     }
 
-    /// One block.
-    pub(super) fn block(&self, counter: u128) -> [u8; 16] {
-        let mut out = [0; 16];
-        self.fill(counter, &mut out);
-        out
+    /// Encrypts every block (a little-endian number) by itself.
+    pub(super) fn encrypt(&self, blocks: &mut [u128]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Vaes(vaes) => vaes.encrypt(blocks),
+            Self::Plain(aes) => {
+                for chunk in blocks.chunks_mut(BLOCKS) {
+                    let mut room = [Block::default(); BLOCKS];
+                    let room = &mut room[..chunk.len()];
+                    room.iter_mut().zip(&*chunk).for_each(|(to, block)| *to = block.to_le_bytes().into());
+                    aes.encrypt_blocks(room);
+                    chunk.iter_mut().zip(room).for_each(|(to, block)| *to = u128::from_le_bytes((*block).into()));
+                }
+            }
+        }
     }
 }
 
@@ -72,12 +82,23 @@ mod tests {
         let plain: [u8; 16] = std::array::from_fn(|i| 0x11 * i as u8);
         let wanted = u128::from_be_bytes(0x69c4e0d8_6a7b0430_d8cdb780_70b4c55au128.to_be_bytes()).to_be_bytes();
         for cipher in [Cipher::new(&key), Cipher::Plain(Aes128::new(&key.into()))] {
-            assert_eq!(cipher.block(u128::from_le_bytes(plain)), wanted);
+            let block = |counter: u128| {
+                let mut blocks = [5, counter, 6];
+                cipher.encrypt(&mut blocks[1..2]);
+                blocks[1].to_le_bytes()
+            };
+            assert_eq!(block(u128::from_le_bytes(plain)), wanted);
             let mut whole = [0; 1000];
             cipher.fill(u128::MAX - 7, &mut whole);
             for (at, piece) in whole.chunks(16).enumerate() {
                 let counter = (u128::MAX - 7).wrapping_add(at as u128);
-                assert_eq!(&cipher.block(counter)[..piece.len()], piece);
+                assert_eq!(&block(counter)[..piece.len()], piece);
+            }
+            for many in [0, 1, 7, 8, 9, 16, 31, 32, 33] {
+                let mut blocks: Vec<u128> = (0..many).map(|i| (i * i) << 70 | i).collect();
+                let wanted: Vec<_> = blocks.iter().map(|&counter| block(counter)).collect();
+                cipher.encrypt(&mut blocks);
+                assert_eq!(blocks.iter().map(|block| block.to_le_bytes()).collect::<Vec<_>>(), wanted);
             }
         }
     }

@@ -74,20 +74,28 @@ impl Keyed {
         NoiseKey::from_bytes(self.key.hash(&[purpose]))
     }
 
-    fn function(&self, purpose: Purpose, row: Evaluations, id: &[u8]) -> [u8; 16] {
+    /// What the pseudo-random function is applied to.
+    fn input(&self, purpose: Purpose, row: Evaluations, id: &[u8]) -> u128 {
         let all = self.content.with_id(row, id, |id| self.hash(b"id", id));
-        let input = all.iter().rev().fold(purpose as u128, |bits, &h| bits << 31 | u128::from(h));
-        self.seed.block(input)
+        all.iter().rev().fold(purpose as u128, |bits, &h| bits << 31 | u128::from(h))
     }
 
-    /// Where the stream of a row begins.
-    pub(crate) fn start(&self, row: Evaluations, id: &[u8]) -> u128 {
-        u128::from_le_bytes(self.function(Purpose::Stream, row, id))
+    /// Where the streams of rows begin: a number for each row with its id.
+    pub(crate) fn starts<'i>(&self, rows: impl Iterator<Item = (Evaluations, &'i [u8])>, starts: &mut [u128]) {
+        starts.iter_mut().zip(rows).for_each(|(to, (row, id))| *to = self.input(Purpose::Stream, row, id));
+        self.seed.encrypt(starts);
     }
 
-    /// What a ledger may know of an id, and of a row that is bound to it.
-    pub(crate) fn fingerprints(&self, row: Evaluations, id: &[u8]) -> [[u8; 16]; 2] {
-        [self.function(Purpose::Row, [0; 4], id), self.function(Purpose::Content, row, id)]
+    /// What a ledger may know of ids, and of rows that are bound to them: two numbers for each row with its id.
+    pub(crate) fn fingerprints<'i>(
+        &self,
+        rows: impl Iterator<Item = (Evaluations, &'i [u8])>,
+        prints: &mut [[u128; 2]],
+    ) {
+        for (to, (row, id)) in prints.iter_mut().zip(rows) {
+            *to = [self.input(Purpose::Row, [0; 4], id), self.input(Purpose::Content, row, id)];
+        }
+        self.seed.encrypt(prints.as_flattened_mut());
     }
 
     /// Room for streams of rows with `k` outputs.
@@ -270,8 +278,12 @@ mod tests {
             let all = keyed.content().with_id(row, &id, |id| keyed.hash(b"id", id));
             assert_eq!(all.to_vec(), numbers::<u32>(&case["evaluations"]));
             let fingerprint = case["fingerprint"].as_array().unwrap();
-            assert_eq!(keyed.fingerprints(row, &id).to_vec(), fingerprint.iter().map(bytes).collect::<Vec<[u8; 16]>>());
-            let start = keyed.start(row, &id);
+            let (mut prints, mut starts) = ([[0; 2]; 3], [0; 3]);
+            keyed.fingerprints([([1; 4], &b"other"[..]), (row, &id), (row, b"")].into_iter(), &mut prints);
+            let expected: Vec<[u8; 16]> = fingerprint.iter().map(bytes).collect();
+            assert_eq!(prints[1].map(u128::to_le_bytes).to_vec(), expected);
+            keyed.starts([([1; 4], &b"other"[..]), (row, &id), (row, b"")].into_iter(), &mut starts);
+            let start = starts[1];
             assert_eq!(format!("{start:032x}"), case["start"]);
             draws(case, &keyed, start);
         }

@@ -10,7 +10,7 @@ use super::{Projection, ProjectionKind};
 use crate::error::DataError;
 use crate::parallel;
 use crate::simd::{self, Aligned, Level};
-use crate::vectors::content::Contents;
+use crate::vectors::content::{Attribute, Contents};
 use crate::vectors::{Grid, Layout, PrivateRow, QuantisedRow, Rows, Scalars};
 
 /// Columns that are quantised before they are turned into lanes: the tile stays in the L1 cache.
@@ -163,9 +163,7 @@ impl BlockProjector {
                 Some((bytes, stride)) => {
                     room.cells8.resize(rows.dim() * LANES);
                     if let Some(contents) = &mut contents {
-                        for r in 0..rows.len() {
-                            contents.add_bytes(self.level, r, &bytes[r * stride..][..rows.dim()]);
-                        }
+                        contents.add(self.level, 0, bytes, stride, rows.len(), rows.dim());
                     }
                     kernels::transpose_u8(self.level, bytes, stride, rows.len(), rows.dim(), &mut room.cells8);
                     let cells = &room.cells8;
@@ -299,9 +297,9 @@ impl BlockProjector {
                     }
                     unreachable!("the plain quantiser finds the fault");
                 }
-                if let Some(contents) = &mut contents {
-                    contents.add(self.level, r, start, &tile[..columns]);
-                }
+            }
+            if let Some(contents) = &mut contents {
+                contents.add(self.level, start, tile, COLUMNS, rows.len(), columns);
             }
             T::transpose(self.level, tile, COLUMNS, rows.len(), columns, &mut cells[start * LANES..]);
         }
@@ -468,7 +466,7 @@ impl Projection {
 }
 
 /// An integer that a cell can be.
-pub(super) trait Cell: Copy + Default + Into<i32> {
+pub(super) trait Cell: Attribute + Default {
     /// Columns `start..` of a dense row on the grid; false if one of them is not a finite number.
     fn quantise(level: Level, grid: &Grid, rows: Rows<'_>, r: usize, start: usize, to: &mut [Self]) -> bool;
 

@@ -6,6 +6,7 @@
 
 use crate::mechanism::{Mechanism, Perturbation};
 use crate::noise::{BlockNoise, Keyed, KeyedStreams, NoiseKey};
+use crate::simd::LANES;
 use crate::vectors::content::{ContentHash, Evaluations};
 
 /// Version of the noise that a key gives. A change of any sampler or of what the key is applied to must raise it: else an
@@ -49,9 +50,9 @@ impl KeyedNoise {
         self.keyed.streams(self.k)
     }
 
-    /// Where the stream of a row begins.
-    pub(super) fn start(&self, row: Evaluations, id: &[u8]) -> u128 {
-        self.keyed.start(row, id)
+    /// Where the streams of rows begin: a number for each row with its id.
+    pub(super) fn starts<'i>(&self, rows: impl Iterator<Item = (Evaluations, &'i [u8])>, starts: &mut [u128]) {
+        self.keyed.starts(rows, starts);
     }
 
     /// Perturbs the projected row whose stream begins there, as a block would.
@@ -60,9 +61,19 @@ impl KeyedNoise {
         perturbation.apply_keyed(x, self.tables.as_ref(), streams);
     }
 
-    pub(super) fn fingerprint(&self, row: Evaluations, id: &[u8]) -> Fingerprint {
-        let [row, content] = self.keyed.fingerprints(row, id);
-        Fingerprint { row, content }
+    /// What a ledger knows of rows, at most [`LANES`] of them: of each with its id.
+    pub(super) fn fingerprints<'i>(
+        &self,
+        rows: impl Iterator<Item = (Evaluations, &'i [u8])>,
+        prints: &mut [Fingerprint],
+    ) {
+        let mut numbers = [[0; 2]; LANES];
+        let numbers = &mut numbers[..prints.len()];
+        self.keyed.fingerprints(rows, numbers);
+        for (print, numbers) in prints.iter_mut().zip(numbers) {
+            let [row, content] = numbers.map(u128::to_le_bytes);
+            *print = Fingerprint { row, content };
+        }
     }
 
     /// The key by which rows of a person are chosen: the same rows in every release with this key, by any mechanism.

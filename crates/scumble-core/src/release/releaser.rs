@@ -98,9 +98,14 @@ impl Releaser {
         let Some(noise) = self.keyed_noise() else { return Ok(Vec::new()) };
         let mut prints = vec![Fingerprint::default(); rows.len()];
         let work = |quantised: &mut QuantisedRow, task: usize, out: &mut [Fingerprint]| {
-            for (i, print) in (task * TASK_ROWS..).zip(out) {
-                let row = noise.content().row(self.quantise(rows, i, first_row, quantised)?);
-                *print = noise.fingerprint(row, &id(i));
+            for (block, prints) in out.chunks_mut(LANES).enumerate() {
+                let start = task * TASK_ROWS + block * LANES;
+                let mut contents = [Evaluations::default(); LANES];
+                for (i, content) in (start..start + prints.len()).zip(&mut contents) {
+                    *content = noise.content().row(self.quantise(rows, i, first_row, quantised)?);
+                }
+                let ids: Vec<_> = (start..start + prints.len()).map(&id).collect();
+                noise.fingerprints(with_ids(&contents, &ids), prints);
             }
             Ok::<_, ReleaseError>(())
         };
@@ -321,11 +326,10 @@ impl Worker<'_> {
             Draws::Keyed(noise, _) => {
                 let mut contents = Contents::new(noise.content());
                 projector.project(rows, first_row + start as u64, room, sketches, Some(&mut contents))?;
-                for (r, to) in starts[..rows.len()].iter_mut().enumerate() {
-                    let id = id(start + r);
-                    check_paid(noise, contents.row(r), &id, paid, start + r, first_row)?;
-                    *to = noise.start(contents.row(r), &id);
-                }
+                let contents = contents.rows();
+                let ids: Vec<_> = (start..start + rows.len()).map(id).collect();
+                check_paid(noise, &contents, &ids, paid.map(|paid| &paid[start..]), first_row + start as u64)?;
+                noise.starts(with_ids(&contents, &ids), &mut starts[..rows.len()]);
             }
         }
         if let Some(perturbation) = perturbation {
@@ -389,10 +393,10 @@ impl Worker<'_> {
         match &mut self.draws {
             Draws::Fresh(rng) => mechanism.perturbation().apply(x, rng),
             Draws::Keyed(noise, streams) => {
-                let (content, id) = (noise.content().row(u), id(i));
-                check_paid(noise, content, &id, paid, i, first_row)?;
-                let start = noise.start(content, &id);
-                noise.perturb(start, mechanism.perturbation(), x, streams);
+                let (content, id, mut start) = ([noise.content().row(u)], [id(i)], [0]);
+                check_paid(noise, &content, &id, paid.map(|paid| &paid[i..]), first_row + i as u64)?;
+                noise.starts(with_ids(&content, &id), &mut start);
+                noise.perturb(start[0], mechanism.perturbation(), x, streams);
             }
         }
         releaser.encoder.encode(x, out);
@@ -400,20 +404,26 @@ impl Worker<'_> {
     }
 }
 
-/// Is this the row that was paid for?
+/// Rows with their ids.
+fn with_ids<'a>(rows: &'a [Evaluations], ids: &'a [Vec<u8>]) -> impl Iterator<Item = (Evaluations, &'a [u8])> {
+    rows.iter().copied().zip(ids.iter().map(Vec::as_slice))
+}
+
+/// Are these the rows that were paid for? At most a block of them.
 fn check_paid(
     noise: &KeyedNoise,
-    content: Evaluations,
-    id: &[u8],
+    rows: &[Evaluations],
+    ids: &[Vec<u8>],
     paid: Option<&[Fingerprint]>,
-    i: usize,
     first_row: u64,
 ) -> Result<(), ReleaseError> {
-    match paid {
-        Some(paid) if paid[i] != noise.fingerprint(content, id) => {
-            Err(ReleaseError::Unpaid { row: first_row + i as u64 })
-        }
-        _ => Ok(()),
+    let Some(paid) = paid else { return Ok(()) };
+    let mut found = [Fingerprint::default(); LANES];
+    let found = &mut found[..ids.len()];
+    noise.fingerprints(with_ids(rows, ids), found);
+    match found.iter().zip(paid).position(|(found, paid)| found != paid) {
+        Some(at) => Err(ReleaseError::Unpaid { row: first_row + at as u64 }),
+        None => Ok(()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! AES-128 in counter mode with VAES, two blocks a register: the same bytes as `ctr::Ctr128LE<aes::Aes128>`.
 
+use crate::simd::avx2;
 use std::arch::x86_64::*;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Blocks made at a time.
 const BLOCKS: usize = 16;
@@ -37,24 +38,62 @@ impl Vaes {
 
     #[target_feature(enable = "avx2,aes,vaes")]
     fn write(&self, mut counter: u128, out: &mut [u8]) {
-        let keys = self.keys.map(|key| _mm256_broadcastsi128_si256(load(&key)));
+        let keys = self.round_keys();
         let (whole, rest) = out.as_chunks_mut::<{ 16 * BLOCKS }>();
         for chunk in whole {
-            blocks(&keys, counter, chunk);
+            encrypt(&keys, counters(counter), chunk);
             counter = counter.wrapping_add(BLOCKS as u128);
         }
         if !rest.is_empty() {
-            let mut chunk = [0; 16 * BLOCKS];
-            blocks(&keys, counter, &mut chunk);
-            rest.copy_from_slice(&chunk[..rest.len()]);
-            chunk.zeroize();
+            let mut last = Zeroizing::new([0u128; BLOCKS]); // by blocks: bytes would be wiped one by one
+            encrypt(&keys, counters(counter), &mut *last);
+            rest.chunks_mut(16)
+                .zip(&*last)
+                .for_each(|(out, block)| out.copy_from_slice(&block.to_le_bytes()[..out.len()]));
         }
+    }
+
+    /// Encrypts every block by itself.
+    pub(in crate::noise) fn encrypt(&self, blocks: &mut [u128]) {
+        // SAFETY: VAES and AVX2 were found when the key was expanded.
+        unsafe { self.encrypt_each(blocks) }
+    }
+
+    #[target_feature(enable = "avx2,aes,vaes")]
+    fn encrypt_each(&self, blocks: &mut [u128]) {
+        let keys = self.round_keys();
+        let (whole, rest) = blocks.as_chunks_mut::<BLOCKS>();
+        for chunk in whole {
+            encrypt(&keys, registers(chunk), chunk);
+        }
+        if !rest.is_empty() {
+            let mut last = Zeroizing::new([0; BLOCKS]);
+            last[..rest.len()].copy_from_slice(rest);
+            encrypt(&keys, registers(&last), &mut *last);
+            rest.copy_from_slice(&last[..rest.len()]);
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn round_keys(&self) -> [__m256i; 11] {
+        self.keys.map(|key| _mm256_broadcastsi128_si256(load(&key)))
     }
 }
 
+/// Two blocks in every register.
 #[inline]
-#[target_feature(enable = "avx2,aes,vaes")]
-fn blocks(keys: &[__m256i; 11], counter: u128, out: &mut [u8; 16 * BLOCKS]) {
+#[target_feature(enable = "avx2")]
+fn registers(blocks: &[u128; BLOCKS]) -> [__m256i; BLOCKS / 2] {
+    let mut v = [_mm256_setzero_si256(); BLOCKS / 2];
+    v.iter_mut().zip(blocks.as_chunks::<2>().0).for_each(|(v, two)| *v = avx2::load(two));
+    v
+}
+
+/// The blocks from this counter on.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn counters(counter: u128) -> [__m256i; BLOCKS / 2] {
     let (low, high) = (counter as u64 as i64, (counter >> 64) as i64);
     let mut v = [_mm256_setzero_si256(); BLOCKS / 2];
     if counter as u64 <= u64::MAX - BLOCKS as u64 {
@@ -70,15 +109,22 @@ fn blocks(keys: &[__m256i; 11], counter: u128, out: &mut [u8; 16 * BLOCKS]) {
             *v = _mm256_set_epi64x((b >> 64) as i64, b as i64, (a >> 64) as i64, a as i64);
         }
     }
+    v
+}
+
+/// Writes the blocks in the registers, encrypted.
+#[inline]
+#[target_feature(enable = "avx2,aes,vaes")]
+fn encrypt<T>(keys: &[__m256i; 11], mut v: [__m256i; BLOCKS / 2], out: &mut [T]) {
+    assert_eq!(size_of_val(out), 16 * BLOCKS);
     v = v.map(|v| _mm256_xor_si256(v, keys[0]));
     for key in &keys[1..10] {
         v = v.map(|v| _mm256_aesenc_epi128(v, *key));
         in_this_order(&mut v);
     }
-    for (v, out) in v.into_iter().zip(out.as_chunks_mut::<32>().0) {
-        let last = _mm256_aesenclast_epi128(v, keys[10]);
-        // SAFETY: 32 bytes are writable, at any alignment.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), last) }
+    let each = 2 * out.len() / BLOCKS;
+    for (v, out) in v.into_iter().zip(out.chunks_exact_mut(each)) {
+        avx2::store(out, _mm256_aesenclast_epi128(v, keys[10]));
     }
 }
 

@@ -39,7 +39,8 @@ const STEP: usize = 16;
 
 /// A coefficient is three signed limbs of so many bits: 31 sums of two products then fit 32 bits.
 const LIMB: u32 = 11;
-const LIMBS: usize = 3 * EVALUATIONS;
+const PARTS: usize = 3;
+const LIMBS: usize = PARTS * EVALUATIONS;
 
 /// Steps between two widenings of the sums.
 const STEPS: usize = 31;
@@ -59,14 +60,31 @@ pub(crate) type Evaluations = [u32; EVALUATIONS];
 
 /// How a row becomes words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Packing {
+pub(crate) enum Packing {
     Two,
     One,
     Half,
 }
 
-/// The limbs of the coefficients of [`STEP`] words.
+impl Packing {
+    /// Attributes whose words fill a register.
+    fn attributes(self) -> usize {
+        match self {
+            Self::Two => 2 * STEP,
+            Self::One => STEP,
+            Self::Half => STEP / 2,
+        }
+    }
+}
+
+/// The limbs of the coefficients of [`STEP`] words: the lowest of every evaluation, then the next ones.
 type Limbs = [[i16; STEP]; LIMBS];
+
+/// Sums of words times limbs: those of the lowest limb of every evaluation, then the next ones.
+type LimbSums = [[i64; EVALUATIONS]; PARTS];
+
+/// Sums of words times coefficients, each mod p up to a few multiples.
+type PlainSums = [u64; EVALUATIONS];
 
 /// The secret coefficients for one grid and number of attributes. Wiped when dropped; prints nothing of them.
 pub(crate) struct ContentHash {
@@ -97,42 +115,47 @@ impl Drop for ContentHash {
     }
 }
 
-/// What the attributes of a row have added so far.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    tabled: [i64; LIMBS],
-    plain: [u64; EVALUATIONS],
-}
-
 /// The rows of a block, hashed while they are projected.
 pub(crate) struct Contents<'a> {
     hash: &'a ContentHash,
-    sums: [Sums; LANES],
+    tabled: [LimbSums; LANES],
+    plain: [PlainSums; LANES],
 }
 
 impl<'a> Contents<'a> {
     pub(crate) fn new(hash: &'a ContentHash) -> Self {
-        Self { hash, sums: [Sums::default(); LANES] }
+        Self { hash, tabled: Default::default(), plain: Default::default() }
     }
 
-    /// Adds attributes `start..` of row `r`; `start` is a multiple of 32.
-    pub(crate) fn add<T: Copy + Into<i32>>(&mut self, level: Level, r: usize, start: usize, values: &[T]) {
-        self.hash.add(level, start, values, &mut self.sums[r]);
-    }
-
-    /// Adds the whole of row `r`, given as bytes.
-    pub(crate) fn add_bytes(&mut self, level: Level, r: usize, values: &[u8]) {
-        self.hash.add_bytes(level, values, &mut self.sums[r]);
+    /// Adds `columns` attributes of so many rows, from attribute `start` on. The rows lie `stride` apart. `start` is a
+    /// multiple of 32, and so is the number of columns unless the rows end there.
+    pub(crate) fn add<T: Attribute>(
+        &mut self,
+        level: Level,
+        start: usize,
+        values: &[T],
+        stride: usize,
+        rows: usize,
+        columns: usize,
+    ) {
+        // Whole registers read on into what follows a row: the limbs are zero there. A half word must not.
+        let whole = if columns.is_multiple_of(2) { columns.next_multiple_of(2 * STEP) } else { columns };
+        let mut all: [&[T]; LANES] = [&[]; LANES];
+        for (r, row) in all[..rows].iter_mut().enumerate() {
+            let values = &values[r * stride..];
+            *row = &values[..if whole <= values.len() { whole } else { columns }];
+        }
+        self.hash.add(level, start, &all[..rows], &mut self.tabled, &mut self.plain);
     }
 
     /// Takes the attributes of sparse row `r` for the whole of it.
     pub(crate) fn set_sparse(&mut self, r: usize, index: &[u32], value: &[i32]) {
-        self.sums[r] = self.hash.sparse(index, value);
+        (self.tabled[r], self.plain[r]) = (LimbSums::default(), self.hash.sparse(index, value));
     }
 
-    /// The evaluations of row `r`, which was added as a whole.
-    pub(crate) fn row(&self, r: usize) -> Evaluations {
-        self.hash.finish(&self.sums[r])
+    /// The evaluations of the rows, which were added as a whole.
+    pub(crate) fn rows(&self) -> [Evaluations; LANES] {
+        std::array::from_fn(|r| self.hash.finish(&self.tabled[r], &self.plain[r]))
     }
 }
 
@@ -181,7 +204,7 @@ impl ContentHash {
             for (t, &k) in self.coefficient(w).iter().enumerate() {
                 sum[t] = (sum[t] + k) % P;
                 for (l, limb) in signed_limbs((k % P) as i64).into_iter().enumerate() {
-                    self.limbs[w / STEP][3 * t + l][w % STEP] = limb;
+                    self.limbs[w / STEP][EVALUATIONS * l + t][w % STEP] = limb;
                 }
             }
         }
@@ -206,24 +229,24 @@ impl ContentHash {
 
     /// The evaluations of a row.
     pub(crate) fn row(&self, u: PrivateRow<'_>) -> Evaluations {
-        let mut sums = Sums::default();
+        let (mut tabled, mut plain) = ([LimbSums::default()], [PlainSums::default()]);
         match u {
-            PrivateRow::Dense(values) => self.add(simd::level(), 0, values, &mut sums),
-            PrivateRow::Sparse { index, value, .. } => sums = self.sparse(index, value),
+            PrivateRow::Dense(values) => self.add(simd::level(), 0, &[values], &mut tabled, &mut plain),
+            PrivateRow::Sparse { index, value, .. } => plain[0] = self.sparse(index, value),
         }
-        self.finish(&sums)
+        self.finish(&tabled[0], &plain[0])
     }
 
-    fn sparse(&self, index: &[u32], value: &[i32]) -> Sums {
-        let mut sums = Sums::default();
-        index.iter().zip(value).for_each(|(&j, &value)| self.add_one(j as usize, value, &mut sums.plain));
+    fn sparse(&self, index: &[u32], value: &[i32]) -> PlainSums {
+        let mut sums = PlainSums::default();
+        index.iter().zip(value).for_each(|(&j, &value)| self.add_one(j as usize, value, &mut sums));
         let bases = self.offset.map(|offset| P - u64::from(offset)); // no word was tabled
-        sums.plain.iter_mut().zip(bases).for_each(|(sum, base)| *sum += base);
+        sums.iter_mut().zip(bases).for_each(|(sum, base)| *sum += base);
         sums
     }
 
     #[inline]
-    fn add_one(&self, j: usize, value: i32, h: &mut [u64; EVALUATIONS]) {
+    fn add_one(&self, j: usize, value: i32, h: &mut PlainSums) {
         let mut add = |w: usize, word: i64| {
             let (word, k) = (modulo(word), self.coefficient(w));
             h.iter_mut().zip(k).for_each(|(h, k)| *h = fold(*h + fold(word * k)));
@@ -239,91 +262,50 @@ impl ContentHash {
         }
     }
 
-    fn add<T: Copy + Into<i32>>(&self, level: Level, start: usize, values: &[T], sums: &mut Sums) {
-        const WORDS: usize = STEPS * STEP;
+    /// Adds attributes `start..` of rows, equally many of each.
+    fn add<T: Attribute>(
+        &self,
+        level: Level,
+        start: usize,
+        rows: &[&[T]],
+        tabled: &mut [LimbSums],
+        plain: &mut [PlainSums],
+    ) {
         assert!(start.is_multiple_of(2 * STEP));
         if self.limbs.is_empty() {
-            return (start..).zip(values).for_each(|(j, &value)| self.add_one(j, value.into(), &mut sums.plain));
-        }
-        let mut words = [0; WORDS];
-        let (values_a_chunk, first) = match self.packing {
-            Packing::Two => (2 * WORDS, start / 2),
-            Packing::One => (WORDS, start),
-            Packing::Half => (WORDS / 2, 2 * start),
-        };
-        for (chunk, values) in values.chunks(values_a_chunk).enumerate() {
-            let words = self.words_of(values, &mut words);
-            add_words(level, words, &self.limbs[first / STEP + chunk * STEPS..], &mut sums.tabled);
-        }
-    }
-
-    /// The same for a whole row of bytes: fast where the grid is 0 to 255.
-    fn add_bytes(&self, level: Level, values: &[u8], sums: &mut Sums) {
-        const WORDS: usize = STEPS * STEP;
-        if (self.packing, self.base) != (Packing::Two, 0) || self.limbs.is_empty() {
-            return self.add(level, 0, values, sums);
-        }
-        let mut words = [0; WORDS];
-        for (chunk, values) in values.chunks(2 * WORDS).enumerate() {
-            let (pairs, rest) = values.as_chunks::<2>();
-            words.iter_mut().zip(pairs).for_each(|(word, pair)| *word = (u16::from_le_bytes(*pair) ^ 0x8000) as i16);
-            let len = pairs.len() + rest.len();
-            rest.iter().for_each(|&last| words[pairs.len()] = (u16::from(last) ^ 0x8000) as i16);
-            add_words(level, &words[..len], &self.limbs[chunk * STEPS..], &mut sums.tabled);
-        }
-    }
-
-    /// The tabled words of some attributes, less their bases.
-    #[inline]
-    fn words_of<'a, T: Copy + Into<i32>>(&self, values: &[T], words: &'a mut [i16]) -> &'a [i16] {
-        match self.packing {
-            Packing::Two => {
-                let byte = |value: T| (value.into() - self.base) as u16;
-                let (pairs, rest) = values.as_chunks::<2>();
-                let pair = |[a, b]: [T; 2]| (byte(a) | (byte(b) ^ 0x80) << 8) as i16;
-                words.iter_mut().zip(pairs).for_each(|(word, &values)| *word = pair(values));
-                rest.iter().for_each(|&last| words[pairs.len()] = (byte(last) | 0x8000) as i16);
+            for (row, sums) in rows.iter().zip(plain) {
+                (start..self.dim).zip(*row).for_each(|(j, &value)| self.add_one(j, value.into(), sums));
             }
-            Packing::One => {
-                words.iter_mut().zip(values).for_each(|(word, &value)| *word = (value.into() - self.base) as i16);
-            }
-            Packing::Half => {
-                let pairs = words.as_chunks_mut::<2>().0.iter_mut().zip(values);
-                pairs.for_each(|(pair, &value)| *pair = halves(value.into()));
-            }
+            return;
         }
-        let len = match self.packing {
-            Packing::Two => values.len().div_ceil(2),
-            Packing::One => values.len(),
-            Packing::Half => 2 * values.len(),
-        };
-        &words[..len]
+        T::add(level, self.packing, self.base, rows, &self.limbs[start / self.packing.attributes()..], tabled);
     }
 
     /// The evaluations of a row all of whose attributes were added.
-    fn finish(&self, sums: &Sums) -> Evaluations {
+    fn finish(&self, tabled: &LimbSums, plain: &PlainSums) -> Evaluations {
         std::array::from_fn(|t| {
-            let limb = |l: usize| fold(modulo(sums.tabled[3 * t + l]) << (LIMB * l as u32));
-            ((limb(0) + limb(1) + limb(2) + sums.plain[t] + u64::from(self.offset[t])) % P) as u32
+            // Sums of 2^16 products have 42 bits: folded they have room for the shifts, and are above -2^34 together.
+            let fold = |x: i64| (x & P as i64) + (x >> 31);
+            let [a, b, c] = tabled.map(|part| fold(part[t]));
+            let tabled = (a + (b << LIMB) + (c << (2 * LIMB)) + (P << 4) as i64) as u64;
+            ((tabled + plain[t] + u64::from(self.offset[t])) % P) as u32
         })
     }
 
     /// The evaluations of a row or of nothing, with those of its id.
     pub(crate) fn with_id(&self, row: Evaluations, id: &[u8], hash: impl Fn(&[u8]) -> [u8; 32]) -> Evaluations {
-        let mut bytes = [0; 1 + ID_BYTES];
-        let len = if id.len() <= ID_BYTES {
-            bytes[0] = id.len() as u8;
-            bytes[1..=id.len()].copy_from_slice(id);
-            id.len()
+        let hashed;
+        let (head, bytes) = if id.len() <= ID_BYTES {
+            (id.len() as u8, id)
         } else {
-            bytes[0] = u8::MAX;
-            bytes[1..=32].copy_from_slice(&hash(id));
-            32
+            hashed = hash(id);
+            (u8::MAX, &hashed[..])
         };
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let (first, rest) = bytes.split_at(bytes.len().min(ID_WORD - 1));
+        let words = std::iter::once(u64::from(head) | number(first) << 8).chain(rest.chunks(ID_WORD).map(number));
         let mut h = row.map(u64::from);
-        let words = bytes.as_chunks::<ID_WORD>().0.iter().zip(&self.id);
-        for (&[a, b, c], k) in words.take((1 + len).div_ceil(ID_WORD)) {
-            let word = u64::from(u32::from_le_bytes([a, b, c, 0]));
+        for (word, k) in words.zip(&self.id) {
             h.iter_mut().zip(k).for_each(|(h, &k)| *h += word * u64::from(k)); // 16 products of 55 bits
         }
         h.map(|h| (h % P) as u32)
@@ -334,7 +316,7 @@ impl ContentHash {
 #[inline]
 fn halves(value: i32) -> [i16; 2] {
     let low = value as i16;
-    [low, ((value - i32::from(low)) >> 16) as i16]
+    [low, (value.wrapping_sub(low.into()) >> 16) as i16]
 }
 
 /// Equal mod p; below 2^33 + 2^31 for any x, below 2^32 for products of numbers below p.
@@ -357,10 +339,71 @@ fn signed_limbs(k: i64) -> [i16; 3] {
     [a as i16, b as i16, ((rest - b) >> LIMB) as i16]
 }
 
-kernel! {
-    /// Adds `sum_w words[w] limb_l[w]` to each `sums[l]`. At most 496 words.
-    add_words(words: &[i16], limbs: &[Limbs], sums: &mut [i64; LIMBS])
+/// A type that attributes on the grid come in.
+pub(crate) trait Attribute: Copy + Into<i32> {
+    /// Adds `sum_w words[w] limb_l[w]` for every row and every limb of every evaluation, where the words are those of the
+    /// row's attributes, less their bases. Where they leave the last step unfinished, and beyond the limbs, nothing is added.
+    fn add(level: Level, packing: Packing, base: i32, rows: &[&[Self]], limbs: &[Limbs], sums: &mut [LimbSums]);
+
+    /// The lowest bits of a number: enough for the word that it becomes.
+    fn wrapped(value: i32) -> Self;
+
+    /// `a + 256 b`, in 16 bits.
+    #[inline(always)]
+    fn pair([a, b]: [Self; 2]) -> u16 {
+        (a.into() as u16).wrapping_add((b.into() as u16) << 8)
+    }
 }
+
+/// The words of a step's attributes, which are as many as their packing says.
+#[inline(always)]
+fn words_of<T: Attribute, const N: usize>(base: i32, values: &[T; N]) -> [i16; STEP] {
+    const { assert!(N == 2 * STEP || N == STEP || N == STEP / 2) }
+    std::array::from_fn(|w| match N / (STEP / 2) {
+        4 => {
+            (T::pair([values[2 * w], values[2 * w + 1]]).wrapping_sub((base as u16).wrapping_mul(257)) ^ 0x8000) as i16
+        }
+        2 => values[w].into().wrapping_sub(base) as i16,
+        _ => halves(values[w / 2].into())[w % 2],
+    })
+}
+
+/// The attributes of a step that may lack some: bases are in their place.
+#[inline(always)]
+fn filled<T: Attribute, const N: usize>(base: i32, values: &[T]) -> [T; N] {
+    let mut all = [T::wrapped(base); N];
+    all[..values.len()].copy_from_slice(values);
+    all
+}
+
+macro_rules! attribute {
+    ($type:ty, $kernel:ident $($more:tt)*) => {
+        kernel! {
+            /// [`Attribute::add`].
+            $kernel(packing: Packing, base: i32, rows: &[&[$type]], limbs: &[Limbs], sums: &mut [LimbSums])
+        }
+        impl Attribute for $type {
+            #[inline]
+            fn add(l: Level, packing: Packing, base: i32, rows: &[&[Self]], limbs: &[Limbs], sums: &mut [LimbSums]) {
+                $kernel(l, packing, base, rows, limbs, sums);
+            }
+
+            #[inline(always)]
+            fn wrapped(value: i32) -> Self {
+                value as Self
+            }
+            $($more)*
+        }
+    };
+}
+attribute!(i16, add_i16);
+attribute!(i32, add_i32);
+attribute!(u8, add_u8
+    #[inline(always)]
+    fn pair(pair: [u8; 2]) -> u16 {
+        u16::from_le_bytes(pair) // as it lies
+    }
+);
 
 #[cfg(test)]
 mod tests;

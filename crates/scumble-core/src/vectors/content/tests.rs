@@ -25,13 +25,14 @@ fn plain(hash: &ContentHash, row: &[i32]) -> Evaluations {
     })
 }
 
-const GRIDS: [(f64, f64); 9] = [
+const GRIDS: [(f64, f64); 10] = [
     (0.0, 255.0),
     (-128.0, 127.0),
     (-3.0, 4.0),
     (1000.0, 1255.0),
     (0.0, 256.0),
     (-32768.0, 32767.0),
+    (3.0, 200.0),
     (40_000.0, 100_000.0),
     (-1e9, 1e9),
     (0.0, 65_536.0),
@@ -54,20 +55,30 @@ fn every_way_gives_the_definition() {
             assert_eq!(hash.row(PrivateRow::Sparse { dim, index: &index, value: &values }), wanted, "{lo} {hi} {dim}");
             for level in Level::all() {
                 for piece in [32, 256, 4096] {
-                    let mut sums = Sums::default();
+                    let (mut tabled, mut plain) = ([LimbSums::default()], [PlainSums::default()]);
                     for (at, values) in row.chunks(piece).enumerate() {
-                        hash.add(level, at * piece, values, &mut sums);
+                        hash.add(level, at * piece, &[values], &mut tabled, &mut plain);
                     }
-                    assert_eq!(hash.finish(&sums), wanted, "{lo} {hi} {dim} {level:?}");
+                    assert_eq!(hash.finish(&tabled[0], &plain[0]), wanted, "{lo} {hi} {dim} {level:?}");
                 }
-                if row.iter().all(|v| (0..256).contains(v)) {
-                    let bytes: Vec<u8> = row.iter().map(|&v| v as u8).collect();
-                    let mut sums = Sums::default();
-                    hash.add_bytes(level, &bytes, &mut sums);
-                    assert_eq!(hash.finish(&sums), wanted, "{lo} {hi} {dim} {level:?}");
-                }
+                in_blocks(&hash, level, &row, wanted);
+                let narrow: Result<Vec<i16>, _> = row.iter().map(|&v| i16::try_from(v)).collect();
+                narrow.iter().for_each(|row| in_blocks(&hash, level, row, wanted));
+                let bytes: Result<Vec<u8>, _> = row.iter().map(|&v| u8::try_from(v)).collect();
+                bytes.iter().for_each(|row| in_blocks(&hash, level, row, wanted));
             }
         }
+    }
+}
+
+/// The row among others, in blocks of every parity, close together and apart.
+fn in_blocks<T: Attribute>(hash: &ContentHash, level: Level, row: &[T], wanted: Evaluations) {
+    for (rows, gap) in [(1, 0), (2, 0), (3, 5), (4, 64)] {
+        let stride = row.len() + gap;
+        let values: Vec<T> = (0..(rows - 1) * stride + row.len()).map(|i| row[i % stride % row.len()]).collect();
+        let mut contents = Contents::new(hash);
+        contents.add(level, 0, &values, stride, rows, row.len());
+        assert!(contents.rows()[..rows].iter().all(|found| *found == wanted), "{rows} {gap} {level:?}");
     }
 }
 
