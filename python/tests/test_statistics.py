@@ -63,5 +63,9 @@ def test_decoding_helps_and_is_refused_where_it_hurts(rows):
     assert scumble.search(r, rows[:5], top=3, decode="wiener").rows.shape == (5, 3)
     with pytest.raises(scumble.NotIdentifiable, match="too few"):
         scumble.decode(release(rows[:100]))
-    with pytest.raises(scumble.ParameterError, match="wiener or scale"):
+    few = release(rows[:100])
+    nearer = scumble.decode(few, method="bounds")  # needs no number of rows, and takes none away from the truth
+    errors = [((x - exact[:100]) ** 2).sum(1) for x in (nearer, few.values)]
+    assert (errors[0] <= errors[1] * (1 + 1e-6)).all() and (errors[0] < errors[1]).any()
+    with pytest.raises(scumble.ParameterError, match="wiener, scale or bounds"):
         scumble.decode(r, method="median")
