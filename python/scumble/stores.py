@@ -28,8 +28,8 @@ def keys(r: Release) -> np.ndarray:
 
 
 def vectors(r: Release) -> np.ndarray:
-    """What is stored, row by row: packed bits (uint8) or values (float32)."""
-    return r.bits if is_bits(r) else r.values
+    """What is stored, row by row: packed bits (uint8) or values (float32) as :func:`scumble.search` compares them."""
+    return r.bits if is_bits(r) else r._inner.compared_values()
 
 
 def bit_strings(r: Release) -> list[str]:
@@ -52,7 +52,7 @@ def faiss_index(r: Release) -> Any:
         index.add_with_ids(r.bits, keys(r))
     else:
         index = faiss.IndexIDMap2(faiss.IndexFlatIP(r.k))
-        index.add_with_ids(normalised(r.values), keys(r))
+        index.add_with_ids(normalised(vectors(r)), keys(r))
     return index
 
 
@@ -92,7 +92,7 @@ def pgvector_table(connection: Any, name: str, r: Release) -> None:
     """A PostgreSQL table with the columns ``id`` and ``sketch``: ``bit(k)`` or ``vector(k)``. `connection`: psycopg."""
     table = _word(name)
     column = f"bit({r.k})" if is_bits(r) else f"vector({r.k})"
-    texts = bit_strings(r) if is_bits(r) else [str(row) for row in r.values.tolist()]
+    texts = bit_strings(r) if is_bits(r) else [str(row) for row in vectors(r).tolist()]
     with connection.cursor() as cursor:
         cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
         cursor.execute(f"CREATE TABLE {table} (id bigint PRIMARY KEY, sketch {column} NOT NULL)")

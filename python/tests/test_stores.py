@@ -14,11 +14,18 @@ from scumble import stores
 TOP = 10
 
 
-@pytest.fixture(scope="module", params=["bits", "values"])
+KINDS = {
+    "bits": lambda: mechanism("dp-signoporp-ceil", k=48),
+    "values": lambda: mechanism("dp-oporp-staircase", k=32),
+    "blocks": lambda: mechanism("dp-oporp-staircase", k=25, bins="grid:8x8"),  # of several sizes
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def pair(request):
     """A release of 500 rows and one of 8 queries."""
     rng = np.random.default_rng(3)
-    m = mechanism("dp-signoporp-ceil" if request.param == "bits" else "dp-oporp-staircase", k=48 if request.param == "bits" else 32)
+    m = KINDS[request.param]()
     centres = rng.random((20, 64))
     x = np.clip(centres[rng.integers(0, 20, 508)] + rng.normal(0, 0.1, (508, 64)), 0, 1)
     return m.release(x[:500], ids=np.arange(500) * 3 + 1), m.release(x[500:])
@@ -36,14 +43,14 @@ def check(pair, found):
             scores = [(r.values[row] != queries.values[q]).sum() for row in rows]
             assert scores == hits.scores[q].tolist()
         else:
-            scores = stores.normalised(r.values[rows]) @ stores.normalised(queries.values[q : q + 1])[0]
+            scores = stores.normalised(stores.vectors(r)[rows]) @ stores.normalised(stores.vectors(queries)[q : q + 1])[0]
             assert np.allclose(scores, hits.scores[q], atol=1e-5)
             assert set(rows) == set(hits.rows[q].tolist())
 
 
 def test_faiss(pair):
     r, queries = pair
-    wanted = queries.bits if stores.is_bits(r) else stores.normalised(queries.values)
+    wanted = queries.bits if stores.is_bits(r) else stores.normalised(stores.vectors(queries))
     check(pair, stores.faiss_index(r).search(wanted, TOP)[1])
 
 
@@ -81,8 +88,8 @@ def test_pgvector(pair, postgres):
     if stores.is_bits(r):
         order, wanted = f"<~> %s::bit({r.k})", stores.bit_strings(queries)
     else:
-        order, wanted = "<=> %s::vector", [str(q) for q in queries.values.tolist()]
-    with postgres("bits" if stores.is_bits(r) else "vals") as connection:
+        order, wanted = "<=> %s::vector", [str(q) for q in stores.vectors(queries).tolist()]
+    with postgres(f"{r.encoding}_{r.k}") as connection:
         stores.pgvector_table(connection, "sketches", r)
         query = f"SELECT id FROM sketches ORDER BY sketch {order} LIMIT {TOP}"
         check(pair, [[row[0] for row in connection.execute(query, [q])] for q in wanted])

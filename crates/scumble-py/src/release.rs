@@ -92,6 +92,12 @@ impl Release {
         PyArray1::from_vec(py, values).reshape([self.inner.len(), self.inner.k()])
     }
 
+    /// All rows as `search` compares them.
+    fn compared_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let values = py.detach(|| scumble::search::compared_values(&self.inner));
+        PyArray1::from_vec(py, values).reshape([self.inner.len(), self.inner.k()])
+    }
+
     /// All rows as they are encoded.
     fn bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u8>>> {
         let shape = [self.inner.len(), self.inner.encoder().bytes_per_row()];

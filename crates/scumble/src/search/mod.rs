@@ -390,6 +390,13 @@ pub(crate) fn query_values(mechanism: &Mechanism, queries: Queries<'_>) -> Vec<V
     values
 }
 
+/// All rows of a release as [`search`] compares them, one after the other: for stores that rank by cosine.
+pub fn compared_values(release: &Release) -> Vec<f32> {
+    let (reading, mut values) = (Reading::of_rows(release.mechanism()), release.all_values());
+    values.chunks_exact_mut(release.k()).for_each(|row| reading.apply(row));
+    values
+}
+
 /// Decoded rows that stay in a core's second cache while all queries pass.
 const DECODED_BYTES: usize = 1 << 17;
 
