@@ -18,7 +18,7 @@ pub use top::Hit;
 pub(crate) use top::Top;
 
 use crate::certificate::Certificate;
-use crate::release::{Encoder, Release};
+use crate::release::{Encoder, Encoding, Release};
 use kernels::{MOST_BYTES, NibbleTables, QUERIES, ROWS, TILE};
 use rayon::prelude::*;
 use scumble_core::error::{DataError, DataErrorKind, ParameterError};
@@ -28,6 +28,7 @@ use scumble_core::simd::{self, Aligned, Level};
 use scumble_core::vectors::Rows;
 use select::Nearest;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use zerocopy::FromBytes;
 
 /// How rows are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,6 +227,9 @@ impl Searcher {
             (Way::Packed(scan), Best::Top(best, _)) => scan.scan(first, rows, best),
             (Way::Words(scan), Best::Top(best, _)) => scan.scan(first, rows, best),
             (Way::Values { scan, encoder, reading }, Best::Top(best, room)) => {
+                if let (Some(values), true) = (as_floats(encoder, rows), reading.is_plain()) {
+                    return scan.scan_all(first, values, best);
+                }
                 let decode = |i: usize, out: &mut [f32]| {
                     encoder.decode(&rows[i * self.width..][..self.width], out);
                     reading.apply(out);
@@ -235,6 +239,12 @@ impl Searcher {
             _ => unreachable!("made by this searcher"),
         }
     }
+}
+
+/// Rows of floats as they lie, where they are the processor's own.
+fn as_floats<'a>(encoder: &Encoder, rows: &'a [u8]) -> Option<&'a [f32]> {
+    let plain = cfg!(target_endian = "little") && encoder.encoding() == Encoding::F32;
+    if plain { <[f32]>::ref_from_bytes(rows).ok() } else { None }
 }
 
 /// What all threads have found together, best first.
@@ -359,6 +369,11 @@ impl Reading {
         Self { bounds: None, weights: mechanism.projection().bin_weights() }
     }
 
+    /// True if rows count as they are.
+    fn is_plain(&self) -> bool {
+        self.bounds.is_none() && self.weights.is_none()
+    }
+
     /// What coordinate `j` counts.
     fn value(&self, j: usize, value: f32) -> f32 {
         let value = self.bounds.as_ref().map_or(value, |bounds| value.clamp(bounds.0[j][0], bounds.0[j][1]));
@@ -448,6 +463,13 @@ impl ValueScan {
         Self { level, metric, k, block, queries: all, norms }
     }
 
+    /// Offers rows, the first of which has this number, in blocks that stay in the cache while all queries pass.
+    fn scan_all(&self, first: usize, rows: &[f32], best: &mut [Top]) {
+        for (block, rows) in rows.chunks(self.block * self.k).enumerate() {
+            self.scan(first + block * self.block, rows, best);
+        }
+    }
+
     /// Offers `rows` rows, which `decode` gives as values, from number `first` on.
     fn scan_decoded(
         &self,
@@ -483,7 +505,10 @@ impl ValueScan {
                 {
                     let query = |q: usize| &queries[q.min(norms.len() - 1) * width..][..width];
                     let mut scores = [[0.0; TILE]; QUERIES];
-                    kernels::dots(level, rows, std::array::from_fn(query), &mut scores);
+                    match norms.len() {
+                        1 => kernels::dots_one(level, rows, query(0), &mut scores[0]),
+                        _ => kernels::dots(level, rows, std::array::from_fn(query), &mut scores),
+                    }
                     for ((mut scores, norm), best) in scores.into_iter().zip(norms).zip(best.iter_mut()) {
                         let scores = &mut scores[..scales.len()];
                         scores.iter_mut().zip(scales).for_each(|(score, scale)| *score = *score * scale / norm);
@@ -610,6 +635,9 @@ mod tests {
                             assert_eq!(out.to_bits(), plain.to_bits(), "{k} {level:?}");
                             assert_eq!(kernels::dot(level, a, b).to_bits(), plain.to_bits(), "{k} {level:?}");
                         }
+                        let mut alone = [0.0; TILE];
+                        kernels::dots_one(level, std::array::from_fn(row), queries[q], &mut alone);
+                        assert_eq!(alone.map(f32::to_bits), out.map(f32::to_bits), "{k} {level:?}");
                     }
                 }
             }

@@ -105,12 +105,42 @@ pub(super) fn dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [
     if let ([Some(a), Some(b), Some(c), Some(d)], [Some(e), Some(f), Some(g)]) = (row_ends, query_ends) {
         step([a, b, c, d], [e, f, g]);
     }
-    for (out, [a, b, c, d]) in out.iter_mut().zip(sums) {
-        let pairs = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
-        let four = _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps::<1>(pairs));
-        // SAFETY: four floats are writable, at any alignment.
-        unsafe { _mm_storeu_ps(out.as_mut_ptr(), four) }
+    out.iter_mut().zip(sums).for_each(|(out, sums)| add_lanes(sums, out));
+}
+
+/// Four running sums. Memory is the limit: what comes 4 KiB later is asked for now.
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn dots_one(rows: [&[f32]; TILE], query: &[f32], out: &mut [f32; TILE]) {
+    const LINE: usize = 2; // steps of a cache line
+    let steps = query.len() / CHUNK;
+    let ends = (rows.map(|row| end(row)), end(query));
+    let rows = rows.map(|row| &row.as_chunks::<CHUNK>().0[..steps]);
+    let mut sums = [_mm256_setzero_ps(); TILE];
+    for (at, query) in query.as_chunks::<CHUNK>().0.iter().enumerate() {
+        let query = load_floats(query);
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            if at % LINE == 0 {
+                prefetch(&row[at], 4 << 10);
+            }
+            *sum = _mm256_fmadd_ps(query, load_floats(&row[at]), *sum);
+        }
     }
+    if let ([Some(a), Some(b), Some(c), Some(d)], Some(query)) = ends {
+        for (sum, row) in sums.iter_mut().zip([a, b, c, d]) {
+            *sum = _mm256_fmadd_ps(query, row, *sum);
+        }
+    }
+    add_lanes(sums, out);
+}
+
+/// The eight lanes of each sum, added in pairs.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_lanes([a, b, c, d]: [__m256; TILE], out: &mut [f32; TILE]) {
+    let pairs = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+    let four = _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps::<1>(pairs));
+    // SAFETY: four floats are writable, at any alignment.
+    unsafe { _mm_storeu_ps(out.as_mut_ptr(), four) }
 }
 
 /// What whole registers leave of a row, filled with zeros.

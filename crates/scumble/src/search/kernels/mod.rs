@@ -57,6 +57,10 @@ kernel! {
     dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [[f32; TILE]; QUERIES])
 }
 kernel! {
+    /// The same for one query, and rows that may have to come from memory, one after the other.
+    dots_one(rows: [&[f32]; TILE], query: &[f32], out: &mut [f32; TILE])
+}
+kernel! {
     /// One inner product.
     dot(a: &[f32], b: &[f32]) -> f32
 }

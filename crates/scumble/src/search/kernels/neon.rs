@@ -1,7 +1,7 @@
 //! The kernels for NEON. Inner products and look-ups are the plain code, which the compiler vectorises with what every such
 //! processor has.
 
-pub(super) use super::scalar::{dot, dots, look_up};
+pub(super) use super::scalar::{dot, dots, dots_one, look_up};
 use super::{NibbleTables, ROWS, scalar};
 use scumble_core::simd::neon::{load, store, transposed_bytes};
 use std::arch::aarch64::*;

@@ -85,6 +85,10 @@ pub(super) fn dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [
     }
 }
 
+pub(super) fn dots_one(rows: [&[f32]; TILE], query: &[f32], out: &mut [f32; TILE]) {
+    out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(query, row));
+}
+
 /// The definition of an inner product: running sum l takes every eighth product from l on, each with one rounding, and the
 /// eight are added in pairs of neighbours.
 #[inline(always)]
