@@ -21,6 +21,7 @@ parser.add_argument("--cli", required=True)
 parser.add_argument("--quick", action="store_true", help="fewer rounds and no files of gigabytes")
 parser.add_argument("--only", default="", help="only measurements whose name has this word")
 parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
+parser.add_argument("--python", default="target/python/bin/python", help="an interpreter with pyspark and scumble, as ./test makes it")
 parser.add_argument("--folder", help="where the data go (default: a temporary folder)")
 options = parser.parse_args()
 
@@ -38,6 +39,11 @@ def ours(task, threads=1, reps=3, **arguments):
     command += [f"{key}={value}" for key, value in arguments.items()]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["seconds"]
+
+
+def cli(*arguments):
+    """Runs the command line."""
+    subprocess.run([options.cli, *arguments], check=True, capture_output=True)
 
 
 def timed(work, clock=time.process_time):
@@ -209,6 +215,63 @@ def whole_records():
         arguments = dict(data=at("embeddings.npy"), mechanism=mechanism, k=k, epsilon=10, lo=-1, hi=1, beta=2)
         speeds = [n / t for t in ours("release", reps=ROUNDS, **arguments)]
         absolute(f"record: {mechanism}, 384 f32 to k = {k}", bar, speeds, "rows/s")
+    words = rng.standard_normal((16_384, 384), dtype=np.float32)
+    np.save(at("words.npy"), words / np.linalg.norm(words, axis=1, keepdims=True))
+    cli("book", "--sample", at("words.npy"), "--range=-1,1", "--out", at("words.book"))
+    arguments = dict(data=at("embeddings.npy"), mechanism="privbook", book=at("words.book"), k=384, epsilon=10, lo=-1, hi=1, beta=2)
+    speeds = [n / t for t in ours("release", reps=ROUNDS, **arguments)]
+    absolute("record: privbook, 384 f32, 16,384 words", 2_000, speeds, "rows/s")
+
+
+def bins_beside_oporp():
+    """Issue 15: public bins of very different sizes against the equal bins of OPORP, same rows."""
+    n, k = 60_000, 256
+    name = "bins: dp-signoporp-ceil, 784 u8 to 256 learned bins / OPORP"
+    if not wanted(name):
+        return
+    x = pixels(n)
+    np.save(at("bins.npy"), x)
+    np.save(at("public.npy"), pixels(2000))
+    cli("bins", "--sample", at("public.npy"), "-k", str(k), "--out", at("public.bins"))
+    arguments = dict(data=at("bins.npy"), mechanism="dp-signoporp-ceil", k=k, epsilon=1)
+    ours("release", reps=1, least=0, out=at("out"), matrix=at("w"), bins=at("public.bins"), **arguments)
+    check_bits(x, at("out"), at("w"), k, 1.0, 255)
+    oporp, bins = [], []
+    for _ in range(ROUNDS):
+        oporp.append(statistics.median(ours("release", **arguments)) / n)
+        bins.append(statistics.median(ours("release", bins=at("public.bins"), **arguments)) / n)
+    record(name, 1.0, [a / b for a, b in zip(oporp, bins)], 1 / statistics.median(oporp), 1 / statistics.median(bins), "rows/s")
+
+
+def decoding():
+    """Issue 15: taking noise off a release in memory, against reading that release from its file; two threads, by the clock."""
+    n, p, k = (100_000 if options.quick else 1_000_000), 256, 256
+    name = f"decoding {n:,} x 256 f32, two threads / reading the release"
+    if not wanted(name):
+        return
+    directions = rng.standard_normal((8, p), dtype=np.float32) / 8
+    file = np.lib.format.open_memmap(at("decoding.npy"), "w+", np.float32, (n, p))
+    for i in range(0, n, 50_000):
+        file[i:i + 50_000] = np.clip(rng.standard_normal((50_000, 8), dtype=np.float32) @ directions, -1, 1)
+    exact = np.array(file[:2000])
+    del file
+    cli("release", at("decoding.npy"), "--mechanism", "dp-oporp-staircase", "--epsilon", "8", "--beta", "2", "--range=-1,1",
+        "--seed", "11" * 32, "-k", str(k), "--out", at("decoding-out.npy"))
+    os.remove(at("decoding.npy"))
+    ours("decode", threads=2, reps=1, least=0, data=at("decoding-out.npy"), out=at("out"))
+    released = np.load(at("decoding-out.npy"), mmap_mode="r")[:2000]
+    decoded = np.fromfile(at("out"), np.float32, 2000 * k).reshape(2000, k)
+    gram = exact @ exact.T  # of as many outputs as attributes: products are kept
+    error = lambda rows: np.abs(rows @ rows.T - gram)[~np.eye(2000, dtype=bool)].mean()
+    assert error(decoded) < error(released) / 2, "decoded rows are nearer to the exact ones"
+    os.remove(at("out"))
+    reading, taking = [], []
+    for _ in range(3):
+        reading.append(min(ours("read", threads=2, reps=2, data=at("decoding-out.npy"))))
+        taking.append(min(ours("decode", threads=2, reps=2, data=at("decoding-out.npy"))))
+    size = 4 * n * k / 1e9
+    record(name, 0.5, [a / b for a, b in zip(reading, taking)], size / min(reading), size / min(taking), "GB/s")
+    os.remove(at("decoding-out.npy"))
 
 
 # ---------------------------------------------------------------- projections
@@ -532,6 +595,23 @@ def parquet_files():
     os.remove(path)
 
 
+def spark():
+    """Issue 17: processor time of Spark and of the command line on the same Parquet files."""
+    name = "Spark: {}, 1,000,000 x 384 f32 to 128, two threads: 1.4 times the command line's processor time over Spark's"
+    if options.quick or not wanted("Spark"):
+        return
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python", "bench", "spark.py")
+    try:
+        done = subprocess.run([options.python, script], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"Spark: not measured ({error}): needs Java, and pyspark and scumble in {options.python}", flush=True)
+        return
+    for line in done.stdout.splitlines():
+        found = json.loads(line)
+        ours, theirs = found["spark_cpu_seconds"], found["cli_cpu_seconds"]
+        absolute(name.format(found["mechanism"]), 1, [1.4 * theirs / ours], f"({ours} s and {theirs} s)")
+
+
 def scale():
     """What a billion rows of 768 floats cost, from the commands that were run."""
     rows, width = 1e9, 768 * 4
@@ -622,8 +702,8 @@ def report():
     return "\n".join(lines)
 
 
-for part in (releases, symbols_beside_bits, keyed_beside_fresh, whole_records, dense, sparse, samplers, searches, large_search,
-             growth, commands, parquet_files):
+for part in (releases, symbols_beside_bits, keyed_beside_fresh, bins_beside_oporp, whole_records, decoding, dense, sparse,
+             samplers, searches, large_search, growth, commands, parquet_files, spark):
     part()
 text = report()
 json.dump(dict(bars=bars, facts=facts, curves=curves, commands=commands_run), open("target/bench.json", "w"), indent=1)

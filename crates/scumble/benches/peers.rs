@@ -3,8 +3,9 @@
 //! `out=FILE` writes the result of one run, so that the caller can check it before it believes the times.
 
 use rayon::ThreadPoolBuilder;
+use scumble::decode::{Decoder, Method};
 use scumble::exact::rational;
-use scumble::files::{ReadOptions, read_all};
+use scumble::files::{ReadOptions, open_release, read_all, read_partition, read_table};
 use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters};
 use scumble::noise::{
     BlockFlips, BlockSymbols, FlipTable, Laplace, Noise, NoiseKey, RoundedGaussian, SecretRng, Staircase, SymbolTable,
@@ -70,6 +71,8 @@ impl Arguments {
         let mut parameters = Parameters::new(id, dim, k, epsilon, beta, range, Seed([1; 32]));
         parameters.delta = self.text("delta").map(|delta| delta.parse().unwrap());
         parameters.symbols = self.text("symbols").map(|symbols| symbols.parse().unwrap());
+        parameters.bins = self.text("bins").map(|file| read_partition(Path::new(file)).unwrap());
+        parameters.book = self.text("book").map(|file| read_table(Path::new(file)).unwrap());
         Mechanism::new(parameters).unwrap()
     }
 }
@@ -93,6 +96,8 @@ fn main() {
         "sampler" => sampler(&arguments),
         "hamming" => hamming(&arguments),
         "values" => values(&arguments),
+        "read" => read(&arguments),
+        "decode" => decode(&arguments),
         _ => panic!("unknown task {task}"),
     });
 }
@@ -270,6 +275,27 @@ fn values(arguments: &Arguments) {
     let release = |name| as_release(arguments, name, MechanismId::DpOporpStaircase, "f32", 32);
     let (rows, queries) = (release("data"), release("queries"));
     find(arguments, &rows, &queries, Metric::InnerProduct);
+}
+
+/// A release from its file into memory, with its certificate checked.
+fn read(arguments: &Arguments) {
+    arguments.time(|| {
+        black_box(open_release(arguments.path("data")).unwrap());
+    });
+}
+
+/// Fits a decoder on a release in memory and decodes all its rows.
+fn decode(arguments: &Arguments) {
+    let release = open_release(arguments.path("data")).unwrap();
+    let mut decoded = None;
+    arguments.time(|| {
+        decoded = None; // one result at a time
+        decoded = Some(Decoder::fit(&release, Method::Wiener).unwrap().decode(&release).unwrap());
+    });
+    if arguments.text("out").is_some() {
+        let values = decoded.expect("timed at least once").values;
+        arguments.write(&values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>());
+    }
 }
 
 fn find(arguments: &Arguments, rows: &Release, queries: &Release, metric: Metric) {
