@@ -99,10 +99,10 @@ pub struct InputOptions {
     /// Parquet column with the vectors
     #[arg(long, value_name = "NAME", default_value = "vector", help_heading = "Input")]
     column: String,
-    /// Column with row ids to carry through as they are: ids are released without noise
+    /// Column with row ids to release as they are, without noise. For npy, LIBSVM and IDX: a .npy file with one id per row
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     id: Option<String>,
-    /// Column with labels to carry through as they are: labels are released without noise
+    /// Column with labels to release as they are, without noise
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub label: Option<String>,
     /// Is the first line of a CSV file a header? [default: yes if it is all text, no if it is all numbers]

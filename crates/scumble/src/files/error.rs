@@ -134,7 +134,7 @@ pub enum ReadErrorKind {
     NoSuchColumn { name: String, columns: String },
     #[error("none of the {columns} columns is called `{name}`; without a header line they are called 0, 1, 2, ...")]
     NoSuchName { name: String, columns: usize },
-    #[error("this kind of file has no columns that could be named; give ids and labels in Parquet or CSV")]
+    #[error("this kind of file has no columns; give ids as a .npy file with one axis, or use Parquet or CSV")]
     NoNames,
     #[error("{0} columns and none is called `label`")]
     NoLabel(usize),
