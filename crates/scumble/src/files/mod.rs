@@ -30,6 +30,7 @@ mod reconcile;
 mod release;
 mod released;
 mod seal;
+mod verify;
 mod writer;
 
 pub use batch::{Batch, Piece, Shared, Values};
@@ -46,6 +47,7 @@ pub use released::{
 };
 pub(crate) use released::{ReleasedPiece, altered, read_pieces, released_files};
 pub use seal::{SEAL_KEY, Seal, check_seal};
+pub use verify::{Check, Outcome, Verification, verify};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};
 
 use crate::columns::Column;
