@@ -8,7 +8,9 @@ noise whose upper tail is a list of fractions.
 
 import json
 import sys
+from bisect import bisect_left
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 
 VECTORS = Path(__file__).parent.parent / "crates/scumble-core/tests/vectors/v1/keyed.json"
@@ -84,7 +86,8 @@ def sbox():
 SBOX = sbox()
 
 
-def aes(key, block):
+@lru_cache
+def round_keys(key):
     keys, constant = [list(key[i : i + 4]) for i in range(0, 16, 4)], 1
     for i in range(4, 44):
         word = keys[-1]
@@ -93,7 +96,12 @@ def aes(key, block):
             word[0] ^= constant
             constant = double(constant)
         keys.append([a ^ b for a, b in zip(keys[-4], word)])
-    add = lambda state, i: [b ^ k for b, k in zip(state, sum(keys[4 * i : 4 * i + 4], []))]
+    return [sum(keys[i : i + 4], []) for i in range(0, 44, 4)]
+
+
+def aes(key, block):
+    keys = round_keys(key)
+    add = lambda state, i: [b ^ k for b, k in zip(state, keys[i])]
     state = add(block, 0)
     for i in range(1, 11):
         state = [SBOX[state[(j + 4 * (j % 4)) % 16]] for j in range(16)]
@@ -191,9 +199,10 @@ def noise(keyed, start, k, tail):
     for j in range(k):
         word, more = int.from_bytes(data[4 * j : 4 * j + 4], "little"), keyed.more(start, j, 4)
         real = Fraction((word & 2**31 - 1) << 32 | int.from_bytes(more, "little"), 2**64)
-        n = 0
-        while tail(n) > real:
-            n += 1
+        most = 1
+        while tail(most) > real:
+            most *= 2
+        n = bisect_left(range(most), True, key=lambda n: tail(n) <= real)
         out.append(-n if word >> 31 else n)
     return out
 

@@ -1,17 +1,18 @@
 """scumble: release vectors under differential privacy and keep them searchable, comparable and trainable.
 
->>> import numpy as np, scumble
->>> x = np.random.default_rng(0).random((1000, 784), dtype=np.float32)
->>> m = scumble.Mechanism("dp-oporp-staircase", dim=784, k=256, epsilon=5.0, beta=1.0, range=(0.0, 1.0), seed=bytes(32))
->>> r = m.release(x)
+>>> import scumble
+>>> images, labels = scumble.digits()
+>>> m = scumble.Mechanism("dp-oporp-staircase", dim=784, k=256, epsilon=5.0, range=(0, 255), seed=bytes(32))
+>>> r = m.release(images[:5000], labels=labels[:5000])
 >>> r.certificate["guarantee"]["epsilon"]
 5.0
->>> hits = scumble.search(r, x[:1], top=3)
->>> int(hits.rows[0, 0])
-0
+>>> hits = scumble.search(r, images[5000:5001], top=3)
+>>> hits.rows.shape
+(1, 3)
 """
 
 from ._account import Account
+from ._digits import digits
 from ._errors import (
     CertificateError,
     DataError,
@@ -66,6 +67,7 @@ __all__ = [
     "check_certificate",
     "cosine",
     "decode",
+    "digits",
     "evaluate",
     "inner_product",
     "inner_product_with_query",

@@ -34,7 +34,7 @@ class DataError(ScumbleError, ValueError):
 
 
 class CertificateError(ScumbleError, ValueError):
-    """A certificate is missing, does not hold together, or is not that of the data beside it."""
+    """A certificate is missing, is inconsistent, or is not that of the data beside it."""
 
 
 class NotIdentifiable(ScumbleError, ValueError):

@@ -19,18 +19,18 @@ class Evaluation:
     """What was measured. Computed from the private rows: keep it where they may be kept."""
 
     outcomes: list[dict[str, Any]]
-    """One dict a measurement; epsilon is None for the sketch without privacy."""
+    """One dict per measurement; epsilon is None for the sketch without privacy."""
     title: str = "scumble evaluation"
 
     @property
     def table(self) -> dict[str, np.ndarray]:
-        """Columns as numpy arrays, one entry a measurement; epsilon is infinite without privacy."""
+        """Columns as numpy arrays, one entry per measurement; epsilon is infinite without privacy."""
         rows = [row | {"epsilon": float("inf") if row["epsilon"] is None else row["epsilon"]} for row in self.outcomes]
         return {name: np.array([row[name] for row in rows]) for name in self.outcomes[0]}
 
     @property
     def figures(self) -> dict[str, str]:
-        """An SVG for each metric: the metric against epsilon, one curve a mechanism."""
+        """An SVG for each metric: the metric against epsilon, one curve per mechanism."""
         return dict(self._page()[0])
 
     @property

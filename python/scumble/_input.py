@@ -1,4 +1,4 @@
-"""Turns numpy, scipy and Arrow objects into views that the compiled part reads where they lie."""
+"""Turns numpy, scipy and Arrow objects into views that the compiled part reads in place."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _sparse(x: Any, dim: int) -> Sparse:
     matrix = x.tocsr()
     starts = matrix.indptr
     if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > min(len(matrix.indices), len(matrix.data)):
-        raise DataError("indptr of the sparse matrix does not hold together")  # scipy itself would read past the end
+        raise DataError("indptr of the sparse matrix is inconsistent")  # scipy itself would read past the end
     if not matrix.has_canonical_format:  # repeated attributes would count twice against the sensitivity
         matrix = matrix.copy() if matrix is x else matrix
         matrix.sum_duplicates()

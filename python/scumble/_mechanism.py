@@ -195,7 +195,7 @@ class Mechanism:
         """Releases every row of `x` with fresh noise.
 
         `x`: a numpy array of floats or integers (any order, any strides, also memory-mapped), a scipy sparse matrix, or
-        an Arrow list column (pyarrow, polars: anything with the Arrow PyCapsule interface). It is read where it lies.
+        an Arrow list column (pyarrow, polars: anything with the Arrow PyCapsule interface). It is read in place.
         `ids`: unique integers or strings; `labels`: numbers or strings. Both are released as they are.
         `encoding`: ``f32``, ``i16``, ``b8``, ``b4`` or ``b1``; by default the mechanism's own.
 

@@ -51,7 +51,7 @@ class Release:
 
     @property
     def packed(self) -> np.ndarray:
-        """uint8 ``[rows, bytes a row]``: the rows as they are encoded."""
+        """uint8 ``[rows, bytes per row]``: the rows as they are encoded."""
         return self._inner.bytes()
 
     @functools.cached_property
@@ -220,8 +220,7 @@ def verify(path: str | os.PathLike[str], *, key: Key | None = None) -> dict[str,
     >>> scumble.verify(path, key=secret + ".pub")["rows"]
     3
     """
-    inner = _scumble.Release.load(os.fspath(path), None if key is None else public(key), True)
-    return json.loads(inner.certificate())
+    return json.loads(_scumble.verify(os.fspath(path), None if key is None else public(key)))
 
 
 def check_certificate(text: str) -> Mechanism:

@@ -17,6 +17,7 @@ __all__ = [
     "certificate_mechanism",
     "command",
     "decode",
+    "digits",
     "estimate",
     "estimate_with_query",
     "evaluate",
@@ -36,6 +37,7 @@ __all__ = [
     "statement",
     "statistics",
     "sticky_seed",
+    "verify",
 ]
 
 __version__: str
@@ -86,7 +88,7 @@ class Releaser:
 @final
 class Release:
     @staticmethod
-    def load(path: str | PathLike[str], key: bytes | None = None, every_byte: bool = False) -> Release: ...
+    def load(path: str | PathLike[str], key: bytes | None = None) -> Release: ...
     @staticmethod
     def from_parts(
         certificate: str, bytes: bytes, ids: list[Any] | None = None, labels: list[Any] | None = None
@@ -133,6 +135,7 @@ def ledger_statement(ledger: str | PathLike[str]) -> str: ...
 def mechanisms() -> str: ...
 def certificate_mechanism(text: str) -> Mechanism: ...
 def statement(text: str) -> str: ...
+def verify(path: str | PathLike[str], key: bytes | None = None) -> str: ...
 def command(arguments: list[str]) -> int: ...
 def estimate(
     kind: str, a: Release, i: int, b: Release, j: int
@@ -155,6 +158,7 @@ def statistics(
     shuffled: float | None,
 ) -> str: ...
 def decode(of: Release, release: Release | None, name: str) -> npt.NDArray[np.float32]: ...
+def digits() -> tuple[bytes, bytes]: ...
 def evaluate(
     rows: Any, queries: Any, labels: tuple[list[int], list[int]] | None, parameters: str, request: str
 ) -> str: ...

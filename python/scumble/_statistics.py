@@ -99,7 +99,7 @@ def statistics(
 
     `since`: an earlier release with the same projection; the figures are then differences, `r` less `since`.
     `target`: what an interval is for: the ``population`` that the rows are a sample of, or these ``rows``.
-    `simultaneous`: widens the intervals of a family until all of them hold together.
+    `simultaneous`: widens the intervals of a family until all of them hold at once.
     `false_reports`: so many rows may be false; says how far they can have moved each figure.
     `attributes`: which attributes, where the release tells attributes; else so many of the `largest`.
     `centroids`: public vectors; rows are counted by the nearest.

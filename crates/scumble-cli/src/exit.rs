@@ -105,7 +105,12 @@ impl From<scumble::entropy::NoEntropy> for Failure {
     }
 }
 
-/// What a parameter of the library is called here.
-pub fn flag(parameter: &str) -> String {
-    if parameter.len() == 1 { format!("-{parameter}") } else { format!("--{}", parameter.replace('_', "-")) }
+/// What a parameter or an action of the library is called here.
+pub fn flag(name: &str) -> String {
+    match name.strip_suffix("()") {
+        Some("make_book") => "scumble book".to_owned(),
+        Some(action) => format!("scumble {}", action.replace('_', " ")),
+        None if name.len() == 1 => format!("-{name}"),
+        None => format!("--{}", name.replace('_', "-")),
+    }
 }

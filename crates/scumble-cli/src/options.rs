@@ -18,7 +18,7 @@ use std::str::FromStr;
 /// Options of every verb.
 #[derive(Args, Debug)]
 pub struct Global {
-    /// Worker threads (default: one a core)
+    /// Worker threads (default: one per core)
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "General")]
     threads: Option<u16>,
     /// Print JSON instead of text
@@ -99,10 +99,10 @@ pub struct InputOptions {
     /// Parquet column with the vectors
     #[arg(long, value_name = "NAME", default_value = "vector", help_heading = "Input")]
     column: String,
-    /// Column with row ids to carry through as they are: ids are released without noise
+    /// Column with row ids to release as they are, without noise. For npy, LIBSVM and IDX: a .npy file with one id per row
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     id: Option<String>,
-    /// Column with labels to carry through as they are: labels are released without noise
+    /// Column with labels to release as they are, without noise
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub label: Option<String>,
     /// Is the first line of a CSV file a header? [default: yes if it is all text, no if it is all numbers]
@@ -131,7 +131,7 @@ pub struct MechanismOptions {
     /// Failure probability, for Gaussian noise and approximate guarantees (for example 1e-6)
     #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = "Privacy")]
     delta: Option<f64>,
-    /// Most that the unit may move [default: the width of the range]
+    /// How far the unit may move [default: the width of the range]
     #[arg(long, value_name = "B", allow_negative_numbers = true, help_heading = "Privacy")]
     pub beta: Option<f64>,
     /// Public range of an attribute; values outside are clipped
@@ -171,7 +171,7 @@ pub struct MechanismOptions {
     /// f32, i16, b8, b4 or b1 [default: f32 for values, b1 for bits]
     #[arg(long, value_name = "E", help_heading = "Sketch")]
     pub encoding: Option<Encoding>,
-    /// With auto: most bytes that a row may take
+    /// With auto: the most bytes per row
     #[arg(long, value_name = "N", help_heading = "Sketch")]
     bytes: Option<usize>,
 
@@ -194,7 +194,7 @@ pub struct MechanismOptions {
     /// tight or paper (dp-signrp-rr)
     #[arg(long, value_name = "MODE", default_value = "tight", value_parser = PossibleValuesParser::new(["tight", "paper"]).map(|text: String| parse_mode(&text)), help_heading = "Details")]
     signrp_mode: SignrpMode,
-    /// Symbols a coordinate: 2, 3, 5 or 16 (lattice, zones)
+    /// Symbols per coordinate: 2, 3, 5 or 16 (lattice, zones)
     #[arg(long, value_name = "N", help_heading = "Details")]
     symbols: Option<u8>,
     /// Lattice points per beta (dp-oporp-lattice)
@@ -292,13 +292,13 @@ pub struct TrustOptions {
     /// Name of the data set in the ledger
     #[arg(long, value_name = "NAME", requires = "ledger", help_heading = "Trust")]
     pub dataset: Option<String>,
-    /// The most that all releases of the data set may cost together: fixed at its first use
+    /// Total epsilon that all releases of the data set may cost: fixed at its first use
     #[arg(long, value_name = "E", requires = "ledger", allow_negative_numbers = true, help_heading = "Trust")]
     budget: Option<f64>,
     /// Failure probability of all releases together [default: 0]
     #[arg(long, value_name = "D", requires = "budget", allow_negative_numbers = true, help_heading = "Trust")]
     budget_delta: Option<f64>,
-    /// Noise from this key (keygen --sticky): rows that have not changed give the same bytes again, at no cost; needs ids
+    /// Draw the noise from this key (keygen --sticky): unchanged rows give the same bytes again, at no cost; needs --id
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Trust")]
     pub sticky_key: Option<PathBuf>,
 }

@@ -5,8 +5,9 @@
 
 use thiserror::Error;
 
-/// A message in the words of a front end: parameters stand in it as `‹sketch_clip›`, and `name` says how to call one
-/// (`--sketch-clip` on the command line, `sketch_clip` in Python). The library itself never names a flag.
+/// A message in the words of a front end: parameters stand in it as `‹sketch_clip›` and actions as `‹keygen()›`, and `name`
+/// says how to call one (`--sketch-clip`, `scumble keygen` on the command line; `sketch_clip`, `scumble.keygen` in Python).
+/// The library itself never names a flag or a command.
 pub fn worded(message: &str, name: impl Fn(&str) -> String) -> String {
     let mut text = String::with_capacity(message.len());
     let mut rest = message;

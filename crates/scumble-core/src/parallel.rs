@@ -48,7 +48,7 @@ pub fn fold<A: Send>(
 }
 
 #[cfg(feature = "parallel")]
-pub use pool::{alone, run, set_threads, threads};
+pub use pool::{Stop, alone, run, run_until, set_threads, stopped, threads};
 
 #[cfg(feature = "parallel")]
 use pool::is_alone;
@@ -56,9 +56,10 @@ use pool::is_alone;
 #[cfg(feature = "parallel")]
 mod pool {
     use rayon::{ThreadPool, ThreadPoolBuilder};
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
     use std::ptr;
-    use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
     /// The threads of one process.
     struct Pool {
@@ -104,6 +105,40 @@ mod pool {
         if is_alone() || rayon::current_thread_index().is_some() { work() } else { pool().install(work) }
     }
 
+    /// Asks work on other threads to end early. Clones ask for the same.
+    #[derive(Debug, Clone, Default)]
+    pub struct Stop(Arc<AtomicBool>);
+
+    impl Stop {
+        /// From now on the work is not wanted any more.
+        pub fn ask(&self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+
+        fn is_asked(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    thread_local! {
+        static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
+    }
+
+    /// Runs `work` on threads of its own, where [`stopped`] says whether `stop` has been asked. Gives nothing if it has:
+    /// what such work returns may be incomplete.
+    pub fn run_until<R: Send>(stop: &Stop, work: impl FnOnce() -> R + Send) -> Option<R> {
+        let theirs = stop.clone();
+        let threads = ThreadPoolBuilder::new().num_threads(SIZE.load(Ordering::Relaxed));
+        let threads = threads.start_handler(move |_| STOP.set(Some(theirs.clone()))).build();
+        let result = threads.expect("the operating system gives threads").install(work);
+        (!stop.is_asked()).then_some(result)
+    }
+
+    /// True if the work that this thread does is not wanted any more. Long loops look between blocks.
+    pub fn stopped() -> bool {
+        STOP.with_borrow(|stop| stop.as_ref().is_some_and(Stop::is_asked))
+    }
+
     fn pool() -> &'static ThreadPool {
         let (process, size) = (std::process::id(), SIZE.load(Ordering::Relaxed));
         let found = POOL.load(Ordering::Acquire);
@@ -142,6 +177,23 @@ mod tests {
         count();
         alone(count);
         run(count);
+    }
+
+    /// Every thread that works hears of it, and nothing incomplete comes out; other work goes on.
+    #[test]
+    fn work_stops_when_it_is_asked_to() {
+        let stop = Stop::default();
+        assert_eq!(run_until(&stop, || fold(10, || 0, |sum, task| sum + task, |a, b| a + b)), Some(45));
+        let endless = |task: usize| {
+            if task == 0 {
+                stop.ask();
+            }
+            while !stopped() {
+                std::thread::yield_now();
+            }
+        };
+        assert_eq!(run_until(&stop, || (0..4).into_par_iter().for_each(endless)), None);
+        assert!(!stopped() && !run(stopped));
     }
 
     /// A thread of the pool that waits for another thread of ours must not make that one wait for the pool.

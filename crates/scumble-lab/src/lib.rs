@@ -6,8 +6,10 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`digits`] | a small real data set: 6,100 digits of MNIST |
 //! | [`evaluate`] | recall and accuracy on a user's own data, the paper's experiments, pages and plots |
 //! | [`audit`] | a measured lower bound on epsilon, and attacks |
 
 pub mod audit;
+pub mod digits;
 pub mod evaluate;

@@ -46,9 +46,13 @@ pub fn refused(py: Python<'_>, sentence: String, code: i32) -> PyErr {
     exception(py, "Refused", (sentence, code))
 }
 
-/// Parameters under the names that they have in Python: those of the library.
+/// Parameters and actions under the names that they have in Python.
 fn in_python(message: &str) -> String {
-    worded(message, str::to_owned)
+    worded(message, |name| match name.strip_suffix("()") {
+        None => name.to_owned(),
+        Some("ledger_init") => "scumble.Account with a budget".to_owned(),
+        Some(action) => format!("scumble.{action}"),
+    })
 }
 
 impl Named for ParameterError {

@@ -2,6 +2,7 @@
 
 use crate::errors::{Named, OrRaise, raise};
 use crate::input::Input;
+use crate::interrupt::interruptible;
 use crate::mechanism::ask;
 use pyo3::prelude::*;
 use scumble_lab::evaluate::sweep::{self, Candidate, Settings, SweepError};
@@ -14,6 +15,7 @@ impl Named for SweepError {
         match self {
             Self::Parameters(error) => error.named(py),
             Self::Release(error) => error.named(py),
+            Self::Stopped => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         }
     }
 }
@@ -60,14 +62,12 @@ pub fn evaluate<'py>(
         rows_as_they_are: request.rows_as_they_are,
         svm_c: request.svm_c,
     };
-    let outcomes = py.detach(|| {
-        scumble::parallel::run(|| match &labels {
-            Some((train, test)) => {
-                sweep::classification((first, train), (second, test), &candidates, &settings, &mut |_, _| ())
-            }
-            None => sweep::retrieval(first, second, &candidates, &settings, &mut |_, _| ()),
-        })
-    });
+    let outcomes = interruptible(py, || match &labels {
+        Some((train, test)) => {
+            sweep::classification((first, train), (second, test), &candidates, &settings, &mut |_, _| ())
+        }
+        None => sweep::retrieval(first, second, &candidates, &settings, &mut |_, _| ()),
+    })?;
     Ok(Value::from(outcomes.or_raise(py)?.0.iter().map(to_json).collect::<Vec<_>>()).to_string())
 }
 

@@ -1,4 +1,4 @@
-//! Private rows as Python holds them, read where they lie.
+//! Private rows as Python holds them, read in place.
 
 use crate::errors::{OrRaise, raise};
 use crate::record_batch::from_arrow;

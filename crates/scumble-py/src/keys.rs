@@ -24,7 +24,7 @@ pub fn signing_key(py: Python<'_>, content: &[u8]) -> PyResult<SigningKey> {
 
 /// Is this certificate signed with the key whose public half is given?
 pub fn check_signer(py: Python<'_>, certificate: &Certificate, key: &[u8]) -> PyResult<()> {
-    let key = PublicKey::from_text(&String::from_utf8_lossy(key)).or_raise(py)?.to_hex();
+    let key = public_key(py, key)?.to_hex();
     match &certificate.signature {
         Some(signature) if signature.public_key == key => Ok(()),
         Some(signature) => {
@@ -33,6 +33,11 @@ pub fn check_signer(py: Python<'_>, certificate: &Certificate, key: &[u8]) -> Py
         }
         None => Err(raise(py, "CertificateError", "the release is not signed; it must be, with the given key")),
     }
+}
+
+/// A public key from the content of its file.
+pub fn public_key(py: Python<'_>, content: &[u8]) -> PyResult<PublicKey> {
+    PublicKey::from_text(&String::from_utf8_lossy(content)).or_raise(py)
 }
 
 /// (content of the secret file, content of the public file) of a new key that signs, or of one for sticky releases.

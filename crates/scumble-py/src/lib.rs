@@ -8,6 +8,7 @@ mod device;
 mod errors;
 mod evaluate;
 mod input;
+mod interrupt;
 mod job;
 mod keys;
 mod ledger;
@@ -20,11 +21,19 @@ mod statistics;
 mod structure;
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// Runs the command line; gives its exit status. Ctrl-C ends the process, as it ends the binary.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| scumble_cli::command(arguments))
+}
+
+/// Images and labels of the built-in digits, one byte per pixel and per label.
+#[pyfunction]
+fn digits(py: Python<'_>) -> (Bound<'_, PyBytes>, Bound<'_, PyBytes>) {
+    use scumble_lab::digits::{images, labels};
+    (PyBytes::new(py, &images()), PyBytes::new(py, &labels()))
 }
 
 /// The compiled part of scumble.
@@ -34,6 +43,8 @@ mod _scumble {
     use super::command;
     #[pymodule_export]
     use super::device::{DeviceClient, refusals};
+    #[pymodule_export]
+    use super::digits;
     #[pymodule_export]
     use super::evaluate::{evaluate, evaluation_page};
     #[pymodule_export]
@@ -47,7 +58,7 @@ mod _scumble {
     #[pymodule_export]
     use super::plan::plan;
     #[pymodule_export]
-    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search, statement};
+    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search, statement, verify};
     #[pymodule_export]
     use super::releaser::Releaser;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Arrow record batches, as Python, Spark and their kin hand them over: the vectors are read where they lie.
+//! Arrow record batches, as Python, Spark and their kin hand them over: the vectors are read in place.
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
@@ -133,7 +133,7 @@ impl Table<'_> {
     }
 }
 
-/// Numbers where they lie; unsigned ones of more than 8 bits in the next wider signed type, saturated in 64 bits.
+/// Numbers in place; unsigned ones of more than 8 bits in the next wider signed type, saturated in 64 bits.
 fn values(array: &ArrayRef) -> Result<Values, ReadErrorKind> {
     fn shared<T: ArrowPrimitiveType>(array: &ArrayRef) -> Shared<T::Native>
     where

@@ -2,7 +2,8 @@
 
 use crate::errors::{OrRaise, raise};
 use crate::input::Input;
-use crate::keys::check_signer;
+use crate::interrupt::interruptible;
+use crate::keys::{check_signer, public_key};
 use crate::mechanism::{Mechanism, Names, misuse};
 use crate::statistics::method;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -12,7 +13,8 @@ use scumble::certificate::Certificate;
 use scumble::columns::Column;
 use scumble::decode::{self, DecodeError};
 use scumble::estimate as estimators;
-use scumble::files::{Format, Seal, check_seal, open_release, write_release};
+use scumble::files::{self, open_release, write_release};
+use scumble::mechanism::Beside;
 use scumble::release;
 use scumble::search::{self as engine, ExactQueries, Metric, Queries};
 use std::path::PathBuf;
@@ -36,18 +38,13 @@ fn names<'py>(py: Python<'py>, column: Option<&Column>) -> PyResult<Option<Bound
 #[pymethods]
 impl Release {
     /// Reads a file or a folder of Parquet files and checks it against its certificate. `key`: content of the public key
-    /// that must have signed it. `every_byte`: also those bytes of a Parquet file that hold no content.
+    /// that must have signed it.
     #[staticmethod]
-    #[pyo3(signature = (path, key=None, every_byte=false))]
-    fn load(py: Python<'_>, path: PathBuf, key: Option<&[u8]>, every_byte: bool) -> PyResult<Self> {
+    #[pyo3(signature = (path, key=None))]
+    fn load(py: Python<'_>, path: PathBuf, key: Option<&[u8]>) -> PyResult<Self> {
         let inner = py.detach(|| open_release(&path)).or_raise(py)?;
         if let Some(key) = key {
             check_signer(py, inner.certificate(), key)?;
-        }
-        let parquet = Format::detect(&path) == Some(Format::Parquet) && !path.is_dir();
-        if every_byte && parquet && py.detach(|| check_seal(&path)).or_raise(py)? != Seal::Intact {
-            let message = format!("{}: a byte was changed, or another program wrote the file again", path.display());
-            return Err(raise(py, "CertificateError", message));
         }
         Ok(Self { inner })
     }
@@ -123,7 +120,7 @@ pub fn statement(py: Python<'_>, text: &str) -> PyResult<String> {
     Ok(certificate.statement())
 }
 
-/// Parses a certificate's text, derives every number again, and gives its mechanism.
+/// Parses a certificate's text, recomputes every number, and returns its mechanism.
 #[pyfunction]
 pub fn certificate_mechanism(py: Python<'_>, text: &str) -> PyResult<Mechanism> {
     let parsed = py.detach(|| Certificate::parse(text));
@@ -175,6 +172,27 @@ pub enum Wanted<'py> {
     Exact(Input<'py>),
 }
 
+/// The certificate's text of a release that passes every check of the library; else the first that failed.
+#[pyfunction]
+#[pyo3(signature = (path, key=None))]
+pub fn verify(py: Python<'_>, path: PathBuf, key: Option<&[u8]>) -> PyResult<String> {
+    let key = key.map(|key| public_key(py, key)).transpose()?;
+    let found = py.detach(|| files::verify(&path, &Beside::default(), key.as_ref())).or_raise(py)?;
+    match (found.failed(), &found.certificate) {
+        (None, Some(certificate)) => Ok(certificate.to_json()),
+        (failed, _) => {
+            let (name, detail) = failed.map_or(("certificate", "none"), |check| (check.name, check.detail.as_str()));
+            Err(raise(py, "CertificateError", format!("{}: {name}: {detail}", path.display())))
+        }
+    }
+}
+
+/// Runs a search; one of so many pairs of rows and queries that it may take long can be stopped by Ctrl-C.
+fn listening<R: Send>(py: Python<'_>, pairs: usize, search: impl FnOnce() -> R + Send) -> PyResult<R> {
+    const LONG: usize = 1 << 22;
+    if pairs > LONG { interruptible(py, search) } else { Ok(py.detach(search)) }
+}
+
 /// (rows, scores), each `[queries, min(top, rows of the release)]`, best first.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
@@ -203,13 +221,13 @@ pub fn search<'py>(
     match queries {
         Wanted::Released(queries) => {
             let queries = &queries.inner;
-            hits = py.detach(|| find(Queries::Released(queries))).or_raise(py)?;
+            hits = listening(py, release.len() * queries.len(), || find(Queries::Released(queries)))?.or_raise(py)?;
         }
         Wanted::Exact(input) => {
             let held = input.hold(py, release.mechanism().parameters().dim, 0)?;
             for block in held.blocks()? {
                 let exact = py.detach(|| ExactQueries::project(release.mechanism(), block)).or_raise(py)?;
-                let found = py.detach(|| find(Queries::Exact(&exact)));
+                let found = listening(py, release.len() * exact.len(), || find(Queries::Exact(&exact)))?;
                 hits.extend(found.or_raise(py)?);
             }
         }

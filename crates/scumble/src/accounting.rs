@@ -106,7 +106,12 @@ impl Loss {
         let noise = match mechanism.perturbation() {
             Perturbation::Noise { noise: Noise::Gaussian(noise), .. }
             | Perturbation::NoisySign { noise: Noise::Gaussian(noise) } => Some(noise),
-            _ => None,
+            Perturbation::Noise { .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Flips { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Symbols { .. }
+            | Perturbation::Individual { .. } => None,
         };
         // A delta that also covers the draw of the matrix says nothing about mu.
         let every_matrix = mechanism.id() != scumble_core::mechanism::MechanismId::DpRpGAnalytic;

@@ -30,12 +30,12 @@ impl Release {
     /// Certifies what a releaser gave.
     ///
     /// # Panics
-    /// If the bytes are no whole rows, or the ids or labels are not one a row.
+    /// If the bytes are no whole rows, or the ids or labels are not one per row.
     pub fn new(releaser: &Releaser, bytes: Vec<u8>, ids: Option<Column>, labels: Option<Column>) -> Self {
         let (mechanism, encoder) = (releaser.mechanism().clone(), releaser.encoder().clone());
         let rows = bytes.len() / encoder.bytes_per_row();
         assert_eq!(bytes.len(), rows * encoder.bytes_per_row(), "whole rows");
-        assert!([&ids, &labels].into_iter().flatten().all(|column| column.len() == rows), "one a row");
+        assert!([&ids, &labels].into_iter().flatten().all(|column| column.len() == rows), "one per row");
         let mut hasher = ContentHasher::new(ColumnLayout::encoded(encoder.encoding(), encoder.k()));
         hasher.update(rows, &bytes, ids.as_ref(), labels.as_ref());
         let certificate = Certificate::of(releaser, rows as u64, hasher.finish().into());

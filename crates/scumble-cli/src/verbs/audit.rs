@@ -175,7 +175,7 @@ impl Audit {
             }
         }
         let mut text = format!(
-            "{}\n{}\n\nAll bounds hold together with confidence {}. A bound below the claim is no proof; the proof is in \
+            "{}\n{}\n\nAll bounds hold at once with confidence {}. A bound below the claim is no proof; the proof is in \
              the exact checks (scumble verify).\n",
             paint.strong("Epsilon, measured from below"),
             lines.join("\n"),

@@ -38,7 +38,7 @@ enum What {
     Sign(Sign),
     /// Show a campaign in plain words
     Show(Show),
-    /// Derive every number of a campaign again; exit 1 if one does not hold
+    /// Recompute every number of a campaign; exit 1 if one is wrong
     Check(Check),
 }
 
@@ -59,13 +59,13 @@ struct New {
     /// Number of attributes of the vector
     #[arg(long, value_name = "P", help_heading = "Input vector")]
     dim: usize,
-    /// How devices hand it over
+    /// How devices provide the vector
     #[arg(long, value_name = "KIND", value_enum, default_value_t = LayoutWord::Dense, help_heading = "Input vector")]
     layout: LayoutWord,
     /// What the vector is, in words
     #[arg(long, value_name = "TEXT", default_value = "", help_heading = "Input vector")]
     input: String,
-    /// SHA-256 of the model that makes it
+    /// SHA-256 of the model that makes the vector
     #[arg(long, value_name = "HEX", help_heading = "Input vector")]
     model: Option<String>,
     /// When the first period begins, in seconds since 1970 (UTC)
@@ -233,7 +233,7 @@ impl Check {
     }
 }
 
-/// Reads and derives everything again.
+/// Reads a campaign and recomputes everything.
 fn read(path: &Path) -> Result<Campaign, Failure> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(LONGEST as u64 + 1).read_to_string(&mut text));

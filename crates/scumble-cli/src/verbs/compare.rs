@@ -117,7 +117,7 @@ impl Compare {
         }
         let words = match release.certificate().unit {
             Unit::Record => "inner product / length of the row",
-            _ => "inner product",
+            Unit::Attribute | Unit::L1 | Unit::L2 => "inner product",
         };
         let mut told = Told::default();
         for &i in &self.rows.0 {

@@ -63,10 +63,10 @@ pub struct Evaluate {
     /// Public range of an attribute
     #[arg(long, value_name = "LO,HI", allow_hyphen_values = true, value_parser = parse_range)]
     range: Range,
-    /// Most that one attribute may move [default: the width of the range]
+    /// How far one attribute may move [default: the width of the range]
     #[arg(long, value_name = "B")]
     beta: Option<f64>,
-    /// For the mechanisms that need one
+    /// Failure probability, for the mechanisms that need one
     #[arg(long, value_name = "D", default_value_t = 1e-6)]
     delta: f64,
     /// Encoding of values: f32, i16, b8, b4 or b1
@@ -226,6 +226,7 @@ impl Evaluate {
         match error {
             SweepError::Parameters(error) => error.into(),
             SweepError::Release(error) => Failure::error(format!("{}: {error}", self.data.display())),
+            SweepError::Stopped => Failure::error("stopped"),
         }
     }
 

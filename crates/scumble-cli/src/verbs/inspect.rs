@@ -85,7 +85,10 @@ pub fn words(certificate: &Certificate) -> String {
     data.add("projection", format!("{}, {} attributes to {}", projection.kind, projection.p, projection.k));
     data.add("seed", projection.seed.clone());
     data.add("range", format!("[{}, {}]", certificate.range[0], certificate.range[1]));
-    data.add("encoding", format!("{}, {} bytes a row", certificate.encoding.name, certificate.encoding.bytes_per_row));
+    data.add(
+        "encoding",
+        format!("{}, {} bytes per row", certificate.encoding.name, certificate.encoding.bytes_per_row),
+    );
     data.add("numerics", certificate.numerics.clone());
     data.add("written by", format!("{} {}", certificate.software.name, certificate.software.version));
     data.add("signature", certificate.signature.as_ref().map_or("none".into(), |s| format!("by {}", s.public_key)));

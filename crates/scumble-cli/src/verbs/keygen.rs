@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Make a key that signs certificates, or one for sticky releases
 ///
 /// Writes the secret key, readable by you alone, and beside it the public key, KEY.pub, for those who verify. A sticky key
-/// has no public part: whoever has it can take the noise off.
+/// has no public part: anyone who has it can remove the noise.
 #[derive(Args)]
 #[command(after_help = "Example:\n  scumble keygen --out release.key\n  scumble release x.npy --out y.parquet --sign \
                         release.key ...\n  scumble verify y.parquet --key release.key.pub")]
@@ -45,7 +45,7 @@ impl Keygen {
             print::emit_json(&json!({ "secret": self.out, "public": beside, "public_key": public }))?;
         } else {
             print::emit(&format!(
-                "secret key  {} (keep it; whoever has it signs as you)\npublic key  {} ({public})\n",
+                "secret key  {} (keep it secret: anyone who has it can sign as you)\npublic key  {} ({public})\n",
                 self.out.display(),
                 beside.display()
             ))?;
@@ -60,7 +60,7 @@ impl Keygen {
             print::emit_json(&json!({ "secret": self.out }))?;
         } else {
             print::emit(&format!(
-                "sticky key  {} (keep it; whoever has it can take the noise off)\n",
+                "sticky key  {} (keep it secret: anyone who has it can remove the noise)\n",
                 self.out.display()
             ))?;
         }

@@ -110,7 +110,7 @@ impl Components {
 
 /// Take public rows as the words of a book, for release --mechanism privbook --book
 ///
-/// Every released row is then one of these words, likelier if it is near the record: 16 or 24 bits a row, and the guarantee
+/// Every released row is then one of these words, likelier if it is near the record: 16 or 24 bits per row, and the guarantee
 /// holds for any record in place of any other.
 #[derive(Args)]
 #[command(

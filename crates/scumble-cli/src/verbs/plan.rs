@@ -96,7 +96,7 @@ impl Plan {
         facts.add(
             "sketch",
             format!(
-                "k = {}{}{}, {}, {} bytes a row",
+                "k = {}{}{}, {}, {} bytes per row",
                 forecast.k,
                 if forecast.repeats > 1 { format!(", {} repetitions", forecast.repeats) } else { String::new() },
                 forecast.sketch_clip.map(|c| format!(", clipped to [-{c}, {c}]")).unwrap_or_default(),
@@ -106,7 +106,7 @@ impl Plan {
         );
         if let Some(noise) = forecast.noise_deviation {
             let signal = number(forecast.signal_deviation);
-            facts.add("noise", format!("standard deviation {} a value, on a signal of {signal}", number(noise)));
+            facts.add("noise", format!("standard deviation {} per value, on a signal of {signal}", number(noise)));
         }
         if let Some(flips) = forecast.flips {
             let (border, mean) = (number(100.0 * flips.at_the_border), number(100.0 * flips.mean));
@@ -285,7 +285,7 @@ fn reason(request: &Request, plan: &plan::Plan) -> String {
         (false, true) => "for rows of the given norm and density",
         (false, false) => "for values spread evenly over the range; give --norm and --density for a better forecast",
     };
-    let limit = request.bytes.map(|bytes| format!(" within {bytes} bytes a row")).unwrap_or_default();
+    let limit = request.bytes.map(|bytes| format!(" within {bytes} bytes per row")).unwrap_or_default();
     let rival = plan.others.iter().find(|choice| choice.mechanism.id() != best.mechanism);
     let against = rival
         .map(|rival| {
@@ -297,7 +297,7 @@ fn reason(request: &Request, plan: &plan::Plan) -> String {
         (None, Unit::L1) => " (staircase and bits have no proof for l1)",
         (None, Unit::L2) => " (only Gaussian noise has a proof for l2)",
         (None, Unit::Record) => " (only whole-record mechanisms are useful for records)",
-        _ => "",
+        (None, Unit::Attribute) | (Some(_), Unit::Attribute | Unit::L1 | Unit::L2 | Unit::Record) => "",
     };
     let what = if request.bytes.is_some() { "ranked first" } else { "the smallest row within 1% of the first" };
     format!("{what}{limit} {basis}{against}{unit}")

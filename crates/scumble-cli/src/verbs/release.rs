@@ -26,15 +26,15 @@ pub struct Release {
     input: PathBuf,
     #[command(flatten)]
     output: OutputOptions,
-    /// Number of attributes: LIBSVM needs it, as a number that does not come from the rows; checked for other kinds
+    /// Number of attributes. LIBSVM needs it, and it must not come from the rows; checked for other kinds
     #[arg(long, value_name = "P", help_heading = "Input")]
     dim: Option<usize>,
     #[command(flatten)]
     reading: InputOptions,
-    /// Column that says whose row it is: at most --rows-per-person of each leave; it is not released itself
+    /// Column that names the person of each row: at most --rows-per-person of each are released, and the column is not
     #[arg(long, value_name = "NAME", requires = "rows_per_person", help_heading = "Input")]
     person: Option<String>,
-    /// The most rows of a person that leave; the certificate states what they cost together
+    /// Release at most so many rows per person; the certificate states what they cost together
     #[arg(long, value_name = "N", requires = "person", help_heading = "Input")]
     rows_per_person: Option<usize>,
     /// Failure probability at which the cost of a person's rows is stated [default: the mechanism's]
@@ -98,7 +98,7 @@ fn aside(aside: Aside) {
     match aside {
         Aside::Header(header) => {
             let what = if header { "a header" } else { "a row" };
-            note(&format!("the first line was read as {what}; if it is none, say so with --header"));
+            note(&format!("the first line was read as {what}; if that is wrong, use --header"));
         }
         Aside::LeftOut(rows) => {
             note(&format!("{} rows are left out (for you only: it tells how many rows persons have)", grouped(rows)));
@@ -124,7 +124,7 @@ fn summary(out: &Path, certificate: &Certificate) -> String {
     facts.add(
         "sketch",
         format!(
-            "k = {} of {} attributes, {}, {} bytes a row",
+            "k = {} of {} attributes, {}, {} bytes per row",
             projection.k,
             projection.p,
             certificate.encoding.name,

@@ -240,11 +240,12 @@ fn the_demo_tells_the_story_and_can_be_told_again() {
     let folder = Folder::new();
     for _ in 0..2 {
         let text = folder.ok("demo");
-        for word in ["Plan", "Release", "Search", "Compare", "paper's DP-OPORP", "report.html"] {
+        for word in ["MNIST", "Plan", "Release", "Search", "Compare", "paper's DP-OPORP", "grid:28x28", "report.html"] {
             assert!(text.contains(word), "{text}");
         }
     }
     folder.ok("verify scumble-demo/private.parquet");
+    folder.ok("verify scumble-demo/blocks.parquet");
     let page = std::fs::read_to_string(folder.path("scumble-demo/report.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("ONE attribute") && !page.contains("http://www.w3.org/1999/xlink"));
     let results = folder.json("demo --out again");
@@ -253,6 +254,7 @@ fn the_demo_tells_the_story_and_can_be_told_again() {
     for line in lines {
         let recall = |key: &str| line[key].as_f64().unwrap();
         assert!(recall("paper") < recall("ours") && recall("ours") < recall("without_privacy"), "{line}");
+        assert!(recall("ours") < recall("blocks"), "{line}");
     }
 }
 

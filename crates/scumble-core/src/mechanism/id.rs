@@ -12,9 +12,9 @@ use std::{fmt, str::FromStr};
 pub enum OutputKind {
     /// Real values (integers times a public unit).
     Values,
-    /// One bit a coordinate.
+    /// One bit per coordinate.
     Bits,
-    /// One of a few symbols a coordinate.
+    /// One of a few symbols per coordinate.
     Symbols,
     /// One word of a public book for the whole row.
     Words,

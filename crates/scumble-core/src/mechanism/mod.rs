@@ -162,7 +162,11 @@ impl Mechanism {
             Perturbation::Noise { shift, .. } => {
                 self.projection.sketch_unit() * f64::from(*shift).exp2() * self.grid.step()
             }
-            _ => 1.0,
+            Perturbation::NoisySign { .. }
+            | Perturbation::Flips { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Symbols { .. }
+            | Perturbation::Individual { .. } => 1.0,
         }
     }
 
@@ -185,7 +189,12 @@ impl Mechanism {
     pub fn largest_value(&self) -> f64 {
         let clip = match &self.perturbation {
             Perturbation::Noise { clip: Some(c), .. } => *c as f64 * self.value_unit(),
-            _ => f64::INFINITY,
+            Perturbation::Noise { clip: None, .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Flips { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Symbols { .. }
+            | Perturbation::Individual { .. } => f64::INFINITY,
         };
         clip.min(self.projection.bound(self.grid.largest()) as f64 * self.projection.sketch_unit() * self.grid.step())
     }
@@ -220,7 +229,11 @@ impl Mechanism {
     pub fn symbol_values(&self) -> Vec<f64> {
         match &self.perturbation {
             Perturbation::Symbols { .. } => self.posterior().map_or_else(Vec::new, |posterior| posterior.means),
-            _ => Vec::new(),
+            Perturbation::Noise { .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Flips { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Individual { .. } => Vec::new(),
         }
     }
 

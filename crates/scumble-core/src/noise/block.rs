@@ -458,7 +458,7 @@ mod tests {
         }
     }
 
-    /// The randomness that a block takes does not depend on its rows: 16 bits a value, and a word more exactly where these
+    /// The randomness that a block takes does not depend on its rows: 16 bits per value, and a word more exactly where these
     /// agree with a threshold, for values in the middle and at the end of the range alike, with any number of classes.
     #[test]
     fn the_bits_taken_are_the_same_for_every_row() {

@@ -261,7 +261,7 @@ mod tests {
         let file = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/v1/keyed.json"));
         let file: Value = serde_json::from_str(file).unwrap();
         for case in file["cases"].as_array().unwrap() {
-            let end = |name: &str| case[name].as_i64().unwrap() as f64;
+            let end = |name: &str| f64::from(i32::try_from(case[name].as_i64().unwrap()).unwrap());
             let grid = Grid::new(Range::new(end("lo"), end("hi")).unwrap(), 0).unwrap();
             let dim = case["dim"].as_u64().unwrap() as usize;
             let keyed = Keyed::new(

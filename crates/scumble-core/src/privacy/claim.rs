@@ -158,8 +158,10 @@ impl Claim {
         let Range { lo, hi } = self.range;
         let any = match (guarantee.unit, self.any_value) {
             (Unit::Record, _) => String::new(),
-            (_, Some(Bound { moves: 1, .. })) => format!(" (any value of the range [{lo}, {hi}])"),
-            _ => format!(" (the range [{lo}, {hi}] is wider)"),
+            (Unit::Attribute | Unit::L1 | Unit::L2, Some(Bound { moves: 1, .. })) => {
+                format!(" (any value of the range [{lo}, {hi}])")
+            }
+            (Unit::Attribute | Unit::L1 | Unit::L2, _) => format!(" (the range [{lo}, {hi}] is wider)"),
         };
         format!("Protects {}{any}", guarantee.unit.phrase(guarantee.beta))
     }

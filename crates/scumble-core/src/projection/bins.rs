@@ -127,7 +127,7 @@ impl Bins {
         Ok(Self { bins, origin, places: places.iter().map(code).collect(), quantiles: 0, laws: Vec::new() })
     }
 
-    /// The same with the law of each bin's sum in the public sample, as `quantiles` ascending values a bin, bin by bin:
+    /// The same with the law of each bin's sum in the public sample, as `quantiles` ascending values per bin, bin by bin:
     /// equally likely, in data units.
     pub fn with_laws(mut self, quantiles: usize, laws: Vec<f64>) -> Result<Self, ParameterError> {
         let fits = (1..=MOST_QUANTILES).contains(&quantiles) && laws.len() == quantiles * self.bins;

@@ -115,7 +115,13 @@ impl Encoder {
         let step = self.divisor as f64 * self.unit;
         match self.encoding {
             Encoding::I16 | Encoding::B8 | Encoding::B4 if self.divisor > 1 => step * step / 12.0,
-            _ => 0.0,
+            Encoding::F32
+            | Encoding::I16
+            | Encoding::B8
+            | Encoding::B4
+            | Encoding::B1
+            | Encoding::Symbols { .. }
+            | Encoding::Word { .. } => 0.0,
         }
     }
 
@@ -253,7 +259,13 @@ impl Encoder {
                     *bytes = x.to_le_bytes();
                 }
             }
-            _ => {
+            Encoding::F32
+            | Encoding::I16
+            | Encoding::B8
+            | Encoding::B4
+            | Encoding::B1
+            | Encoding::Symbols { .. }
+            | Encoding::Word { .. } => {
                 let wide: Vec<i64> = row.iter().map(|&x| x.into()).collect();
                 self.encode(&wide, out);
             }
@@ -369,7 +381,9 @@ impl Encoder {
     fn codes_count(&self) -> usize {
         match self.encoding {
             Encoding::Symbols { .. } => self.values.len(),
-            _ => self.encoding.packing().1.into(),
+            Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4 | Encoding::B1 | Encoding::Word { .. } => {
+                self.encoding.packing().1.into()
+            }
         }
     }
 
@@ -378,7 +392,9 @@ impl Encoder {
         match self.encoding {
             Encoding::Symbols { .. } => self.values[code as usize] as f32,
             Encoding::B1 => (2 * code - 1) as f32,
-            _ => ((f64::from(code) + self.offset()) * self.divisor as f64 * self.unit) as f32,
+            Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4 | Encoding::Word { .. } => {
+                ((f64::from(code) + self.offset()) * self.divisor as f64 * self.unit) as f32
+            }
         }
     }
 

@@ -6,17 +6,17 @@ use std::{fmt, str::FromStr};
 /// The form of the `k` released coordinates of a row. Numbers are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// One 32-bit float a coordinate.
+    /// One 32-bit float per coordinate.
     F32,
-    /// One 16-bit integer a coordinate.
+    /// One 16-bit integer per coordinate.
     I16,
-    /// One 8-bit integer a coordinate.
+    /// One 8-bit integer per coordinate.
     B8,
-    /// Four bits a coordinate, the first in the high half of byte 0.
+    /// Four bits per coordinate, the first in the high half of byte 0.
     B4,
-    /// One bit a coordinate, the first in the most significant bit of byte 0 (as `numpy.packbits`).
+    /// One bit per coordinate, the first in the most significant bit of byte 0 (as `numpy.packbits`).
     B1,
-    /// One of `count` symbols a coordinate, the first most significant: 2 are bits, 3 are base-3 digits, five to a
+    /// One of `count` symbols per coordinate, the first most significant: 2 are bits, 3 are base-3 digits, five to a
     /// byte, 4 take two bits, up to 16 take four.
     Symbols {
         /// How many symbols there are.
@@ -55,7 +55,7 @@ fn symbols_per_byte(count: u8) -> usize {
 }
 
 impl Encoding {
-    /// Codes a byte and the base they are packed in, for the packed encodings.
+    /// Codes per byte and the base they are packed in, for the packed encodings.
     pub fn packing(self) -> (usize, u16) {
         match self {
             Self::B1 => (8, 2),

@@ -63,7 +63,7 @@ impl Grid {
         let ends = [range.lo, range.hi].map(|end| end * per_unit);
         if ends.iter().any(|end| end.abs() >= f64::from(1 << 30)) {
             return Err(ParameterError::invalid(words!(
-                "a grid of step 2^{exponent} over [{}, {}] needs more than 31 bits a value: \
+                "a grid of step 2^{exponent} over [{}, {}] needs more than 31 bits per value: \
                  narrow ‹range› or enlarge ‹beta›",
                 range.lo,
                 range.hi

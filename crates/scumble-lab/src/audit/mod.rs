@@ -69,7 +69,12 @@ impl Target for Releaser {
             match encoder.encoding() {
                 Encoding::F32 => encoder.decode(bytes, out),
                 // Codes, not values: two symbols may stand for the same value.
-                _ => {
+                Encoding::I16
+                | Encoding::B8
+                | Encoding::B4
+                | Encoding::B1
+                | Encoding::Symbols { .. }
+                | Encoding::Word { .. } => {
                     encoder.codes(bytes, &mut codes);
                     out.iter_mut().zip(&codes).for_each(|(out, &code)| *out = code as f32);
                 }

@@ -299,7 +299,7 @@ impl<'a> Maker<'a> {
         let direction = self.top_direction(count);
         let norm: f64 = match unit {
             Unit::L1 => direction.iter().map(|v| v.abs()).sum(),
-            _ => direction.iter().map(|v| v * v).sum::<f64>().sqrt(),
+            Unit::Attribute | Unit::L2 | Unit::Record => direction.iter().map(|v| v * v).sum::<f64>().sqrt(),
         };
         let mut rows = [self.zeros(), self.zeros()];
         for (i, v) in direction.iter().enumerate() {

@@ -276,7 +276,12 @@ pub fn outcome(release: &Release) -> Vec<f32> {
     for i in 0..release.len() {
         match encoder.encoding() {
             Encoding::F32 => encoder.decode(release.row(i), &mut values),
-            _ => {
+            Encoding::I16
+            | Encoding::B8
+            | Encoding::B4
+            | Encoding::B1
+            | Encoding::Symbols { .. }
+            | Encoding::Word { .. } => {
                 encoder.codes(release.row(i), &mut codes);
                 values.iter_mut().zip(&codes).for_each(|(value, &code)| *value = code as f32);
             }

@@ -103,7 +103,7 @@ pub fn table(outcomes: &Outcomes, caption: &str, metric: &str, wanted: impl Fn(&
             row
         })
         .collect();
-    let head = ["Mechanism", "k", "bits a row"].into_iter().map(String::from);
+    let head = ["Mechanism", "k", "bits per row"].into_iter().map(String::from);
     Table { caption: caption.into(), head: head.chain(epsilons.iter().map(|e| format!("ε = {e}"))).collect(), rows }
 }
 

@@ -1,4 +1,4 @@
-//! What a sweep found: one row a measurement, summaries with confidence intervals, CSV and Parquet.
+//! What a sweep found: one row per measurement, summaries with confidence intervals, CSV and Parquet.
 
 use scumble::columns::Column;
 use scumble::files::write_table;

@@ -20,7 +20,7 @@ pub fn evaluation(title: &str, subtitle: &str, outcomes: &Outcomes, certificate:
         if let Some(kept) = reading.kept() {
             page = page.fact(percent(kept), format!("of the {} without privacy", reading.metric));
         }
-        page = page.fact(reading.k.to_string(), format!("values a row, {} bits stored", reading.bits));
+        page = page.fact(reading.k.to_string(), format!("values per row, {} bits stored", reading.bits));
     }
     page = page.warning(NOT_PRIVATE);
     for metric in outcomes.distinct(|o| o.metric.clone()) {

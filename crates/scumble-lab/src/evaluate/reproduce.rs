@@ -281,7 +281,7 @@ fn signs(sizes: &[usize], dim: usize) -> Vec<Candidate> {
         let bit = Candidate::new(candidate(DpSignoporpCeil, dim, *k, PIXELS), None);
         list.extend([bit.clone(), bit.with_coin_at_zero()]);
     }
-    // 256 bits a row: 16 levels on 64 bins, three symbols on 160. Decoding knows what is public about digits: how long a
+    // 256 bits per row: 16 levels on 64 bins, three symbols on 160. Decoding knows what is public about digits: how long a
     // row is and how much of it is ink.
     let guess = |id, k| Parameters { norm: Some(9.2 * 255.0), density: Some(0.2), ..candidate(id, dim, k, PIXELS) };
     list.push(Candidate::new(guess(DpOporpStaircase, 64), Some(Encoding::B4)));
@@ -657,20 +657,20 @@ fn our_claims(outcomes: &Outcomes) -> Vec<Claim> {
     let sign = outcomes.distinct(|o| o.design.clone()).into_iter().filter(|d| d.starts_with("dp-signoporp-rr"));
     let sign = sign.filter_map(|d| mean(&d, 256, 5.0)).fold(0.0, f64::max);
     for (design, k, what, times) in [
-        ("dp-signoporp-ceil", 256, "one bit a bin has", 2.0),
+        ("dp-signoporp-ceil", 256, "one bit per bin has", 2.0),
         ("dp-oporp-staircase, b4", 64, "16 levels on 64 bins have", 2.5),
     ] {
         let Some(ours) = mean(design, k, 5.0) else { continue };
         list.push(Claim::new(
             "ours",
-            &format!("MNIST, 256 bits a row, ε = 5: {what} at least {times} times the recall of the paper's signs"),
+            &format!("MNIST, 256 bits per row, ε = 5: {what} at least {times} times the recall of the paper's signs"),
             Some(ours >= times * sign),
             format!("{ours:.3} against {sign:.3}: {:.1} times", ours / sign),
         ));
     }
     for (design, what, epsilon, points) in [
         ("dp-oporp-staircase, clip 0.01", "clipped staircase", 5.0, 0.03),
-        ("dp-signoporp-ceil", "one bit a bin", 3.0, 0.04),
+        ("dp-signoporp-ceil", "one bit per bin", 3.0, 0.04),
     ] {
         let found = against_papers_best(outcomes, design);
         let Some(Against { ours, theirs, name, .. }) = found.iter().find(|a| a.epsilon == epsilon) else { continue };
@@ -684,7 +684,7 @@ fn our_claims(outcomes: &Outcomes) -> Vec<Claim> {
             format!("{:.3} against {:.3} ({name})", ours.mean, theirs.mean),
         ));
     }
-    for (design, what) in [("dp-signoporp-ceil", "one bit a bin"), (sweep::AUTO, "what plan chooses")] {
+    for (design, what) in [("dp-signoporp-ceil", "one bit per bin"), (sweep::AUTO, "what plan chooses")] {
         let found = against_papers_best(outcomes, design);
         let one = |a: &Against| {
             let Against { epsilon, ours, theirs, name } = a;

@@ -7,6 +7,7 @@
 
 use rayon::prelude::*;
 use scumble::error::ParameterError;
+use scumble::parallel;
 use scumble::recall::Features;
 use scumble::recall::Fixed;
 
@@ -292,6 +293,9 @@ impl<'a> Problem<'a> {
         let mut active = order.len();
         let mut shrink_above = f64::INFINITY;
         for _ in 0..options.max_epochs {
+            if parallel::stopped() {
+                return true;
+            }
             let (mut greatest, mut least) = (f64::NEG_INFINITY, f64::INFINITY);
             random.shuffle(&mut order[..active]);
             let mut at = 0;
@@ -354,6 +358,9 @@ impl<'a> Problem<'a> {
             let mut search = rest.clone();
             let mut squared = inner(&rest, &rest);
             for _ in 0..250 {
+                if parallel::stopped() {
+                    return;
+                }
                 let probe = Plane { w: search[..dim].iter().map(|s| *s as f32).collect(), b: search[dim] };
                 let along: Vec<f64> = self
                     .scores(&probe)

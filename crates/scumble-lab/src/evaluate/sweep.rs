@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use scumble::error::{DataError, ParameterError};
 use scumble::mechanism::{Mechanism, Parameters};
 use scumble::noise::SecretRng;
+use scumble::parallel;
 use scumble::plan::{PlanError, Request, plan};
 use scumble::projection::{Partition, Projection, ProjectionKind, Seed};
 use scumble::recall::Features;
@@ -138,6 +139,14 @@ pub enum SweepError {
     /// A fault of the input.
     #[error(transparent)]
     Release(#[from] ReleaseError),
+    /// The caller does not want it any more.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Ends a sweep that is not wanted any more, before anything incomplete is counted.
+fn check_stop() -> Result<(), SweepError> {
+    if parallel::stopped() { Err(SweepError::Stopped) } else { Ok(()) }
 }
 
 impl From<PlanError> for SweepError {
@@ -176,32 +185,37 @@ pub fn retrieval(
     let top = settings.depths.iter().copied().max().unwrap_or(1);
     let deepest = settings.true_neighbours.unwrap_or(top);
     let truth = true_neighbours(&Features::from_rows(&database), &Features::from_rows(&queries), deepest)?;
+    check_stop()?;
     let measure = |tables: Tables, found: &mut Vec<(String, f64)>| {
-        let mut record = |rankings: Vec<Vec<u32>>, suffix: &str| match settings.true_neighbours {
-            Some(_) => {
-                for at in precision_recall(&rankings, &truth, &settings.depths) {
-                    found.push((format!("recall@{}{suffix}", at.at), at.recall));
-                    found.push((format!("precision@{}{suffix}", at.at), at.precision));
+        let mut record = |rankings: Vec<Vec<u32>>, suffix: &str| {
+            check_stop()?;
+            match settings.true_neighbours {
+                Some(_) => {
+                    for at in precision_recall(&rankings, &truth, &settings.depths) {
+                        found.push((format!("recall@{}{suffix}", at.at), at.recall));
+                        found.push((format!("precision@{}{suffix}", at.at), at.precision));
+                    }
+                }
+                None => {
+                    for &depth in &settings.depths {
+                        let nearest: Vec<Vec<u32>> =
+                            truth.iter().map(|rows| rows[..depth.min(rows.len())].to_vec()).collect();
+                        let at = precision_recall(&rankings, &nearest, &[depth])[0];
+                        found.push((format!("recall@{depth}{suffix}"), at.recall));
+                    }
                 }
             }
-            None => {
-                for &depth in &settings.depths {
-                    let nearest: Vec<Vec<u32>> =
-                        truth.iter().map(|rows| rows[..depth.min(rows.len())].to_vec()).collect();
-                    let at = precision_recall(&rankings, &nearest, &[depth])[0];
-                    found.push((format!("recall@{depth}{suffix}"), at.recall));
-                }
-            }
+            Ok::<_, SweepError>(())
         };
         match tables {
-            Tables::Exact([rows, asked]) => record(neighbours(&rows, &asked, top), ""),
+            Tables::Exact([rows, asked]) => record(neighbours(&rows, &asked, top), "")?,
             // As the paper searches: cosine on values, Hamming on bits.
             Tables::Released(tables) => {
                 let [rows, asked] = &*tables;
-                record(rankings(search(rows, Queries::Released(asked), top, None)?), "");
+                record(rankings(search(rows, Queries::Released(asked), top, None)?), "")?;
                 if settings.exact_queries {
                     let exact = ExactQueries::project(rows.mechanism(), queries)?;
-                    record(rankings(search(rows, Queries::Exact(&exact), top, None)?), " exact query");
+                    record(rankings(search(rows, Queries::Exact(&exact), top, None)?), " exact query")?;
                 }
             }
         }
@@ -224,6 +238,7 @@ pub fn classification(
     let measure = |tables: Tables, found: &mut Vec<(String, f64)>| {
         let [rows, asked] = tables.into_features();
         let accuracy = svm::train_and_test((&rows, train.1), (&asked, test.1), settings.svm_c)?;
+        check_stop()?;
         found.push(("accuracy".into(), accuracy));
         if let Some(accuracy) = ridge::train_and_test((&rows, train.1), (&asked, test.1))? {
             found.push((RIDGE.into(), accuracy));
@@ -326,6 +341,7 @@ fn run(
         };
         for candidate in &order {
             for &epsilon in &settings.epsilons {
+                check_stop()?;
                 let (mut mechanism, encoding) = candidate.built(epsilon, seed)?;
                 mechanism.share_projection(&mut shared);
                 let releaser = Releaser::new(mechanism.clone(), encoding)?;

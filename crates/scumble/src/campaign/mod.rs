@@ -1,7 +1,7 @@
 //! A campaign: the public, signed, immutable description of one collection from devices.
 //!
 //! Its text is canonical JSON. Everything that is promised in it is a function of [`Parameters`], so
-//! [`Campaign::check`] derives it all again and compares, as a device does for itself. Its name is the SHA-256 of its
+//! [`Campaign::check`] recomputes all of it and compares, as a device does for itself. Its name is the SHA-256 of its
 //! text without the signature: who pins the name pins every word and every number.
 
 mod terms;
@@ -10,6 +10,7 @@ mod words;
 pub use terms::{Input, Layout, Longitudinal, Mode, Periods, Terms};
 
 use crate::certificate::{Certificate, GuaranteeStatement, PublicKey, Signature, SigningKey, hex};
+use crate::files::{Check, Outcome};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble_core::projection::Projection;
@@ -86,10 +87,10 @@ impl Campaign {
     /// Reads a campaign and re-checks it; what its numbers describe comes with it.
     pub fn parse(text: &str) -> Result<(Self, Mechanism, Encoder), ParameterError> {
         if text.len() > LONGEST {
-            return Err(ParameterError::invalid(format!("not a scumble campaign: longer than {LONGEST} bytes")));
+            return Err(ParameterError::invalid(format!("not a campaign of scumble: longer than {LONGEST} bytes")));
         }
         let campaign: Self = serde_json::from_str(text)
-            .map_err(|error| ParameterError::invalid(format!("not a scumble campaign: {error}")))?;
+            .map_err(|error| ParameterError::invalid(format!("not a campaign of scumble: {error}")))?;
         if campaign.to_json() != text {
             return Err(ParameterError::invalid("the campaign's text is not in its canonical form: it was altered"));
         }
@@ -99,7 +100,7 @@ impl Campaign {
 
     /// Derives every number and every sentence again, and compares; checks the signature if there is one.
     pub fn check(&self) -> Result<(Mechanism, Encoder), ParameterError> {
-        let altered = |what: &str| ParameterError::invalid(format!("the campaign does not hold together: {what}"));
+        let altered = |what: &str| ParameterError::invalid(format!("the campaign is inconsistent: {what}"));
         if self.schema != SCHEMA {
             return Err(altered(&format!("schema is '{}', this version reads '{SCHEMA}'", self.schema)));
         }
@@ -141,6 +142,22 @@ impl Campaign {
             _ if certificate.encoding != self.encoding => other("has another encoding"),
             _ => Ok(()),
         }
+    }
+
+    /// A release says for which campaign it was collected; a campaign that is given must be that one.
+    pub fn check_collected(given: Option<&Self>, certificate: &Certificate) -> Option<Check> {
+        let named = certificate.campaign.as_deref();
+        let (outcome, detail) = match (given.map(|campaign| campaign.check_release(certificate)), named) {
+            (None, None) => return None,
+            (None, Some(named)) => {
+                (Outcome::Ok, format!("{named}, noise drawn on each device: give ‹campaign› to check"))
+            }
+            (Some(Ok(())), _) => {
+                (Outcome::Ok, format!("{}, as given; noise drawn on each device", named.unwrap_or_default()))
+            }
+            (Some(Err(error)), _) => (Outcome::Failed, error.to_string()),
+        };
+        Some(Check::new("campaign", outcome, detail))
     }
 
     /// Reads a report of this campaign: `None` for another's, for a wrong length or for a period that is none of its.

@@ -1,7 +1,7 @@
 //! The certificate: what was promised, and every public number needed to check it and to use the data.
 //!
 //! Nothing in it depends on the private rows but the released data's own hashes and the number of rows. Everything but
-//! those is a function of [`Parameters`], so [`Certificate::check`] derives it all again and compares: a certificate
+//! those is a function of [`Parameters`], so [`Certificate::check`] recomputes all of it and compares: a certificate
 //! that promises more than its numbers carry does not parse.
 
 use super::{ColumnLayout, ContentHashes, Layout, PersonStatement, Signature, SigningKey};
@@ -351,7 +351,7 @@ impl Certificate {
 
     /// Derives every number again from the parameters and compares.
     pub fn check(&self) -> Result<Mechanism, ParameterError> {
-        let altered = |what: &str| ParameterError::invalid(format!("the certificate does not hold together: {what}"));
+        let altered = |what: &str| ParameterError::invalid(format!("the certificate is inconsistent: {what}"));
         if self.schema != SCHEMA {
             return Err(altered(&format!("schema is '{}', this version reads '{SCHEMA}'", self.schema)));
         }

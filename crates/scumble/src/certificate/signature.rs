@@ -63,8 +63,7 @@ impl SigningKey {
     /// The one line that [`to_text`](Self::to_text) gives.
     pub fn from_text(text: &str) -> Result<Self, ParameterError> {
         let secret = text.trim_end().strip_prefix(SECRET_LABEL).and_then(|digits| unhex(digits).map(Zeroizing::new));
-        let secret =
-            secret.ok_or_else(|| ParameterError::invalid("not a signing key; make one with scumble keygen"))?;
+        let secret = secret.ok_or_else(|| ParameterError::invalid("not a signing key; ‹keygen()› makes one"))?;
         Ok(Self(ed25519_dalek::SigningKey::from_bytes(&secret)))
     }
 
@@ -97,7 +96,8 @@ impl PublicKey {
     /// The one line that [`to_text`](Self::to_text) gives.
     pub fn from_text(text: &str) -> Result<Self, ParameterError> {
         let key = text.trim_end().strip_prefix(PUBLIC_LABEL).and_then(unhex);
-        key.map(Self).ok_or_else(|| ParameterError::invalid("not a public key; give the .pub file of scumble keygen"))
+        key.map(Self)
+            .ok_or_else(|| ParameterError::invalid("not a public key; give the .pub file that ‹keygen()› has made"))
     }
 
     /// The key as one line.

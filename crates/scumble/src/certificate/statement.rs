@@ -47,7 +47,7 @@ impl Certificate {
         let unit = self.unit.phrase(self.beta);
         let accounting = match self.unit {
             Unit::Record => "a person with several rows, or a row released again with fresh noise, pays for each",
-            _ => {
+            Unit::Attribute | Unit::L1 | Unit::L2 => {
                 "several moved attributes, several rows of a person, or a row released again with fresh noise: each pays"
             }
         };
@@ -154,7 +154,7 @@ impl Certificate {
                  statement claims was proved for that law in exact arithmetic; `scumble verify` proves it again from the \
                  certificate alone."
             }
-            None => "`scumble verify` derives the certificate's numbers again; there is no inequality to prove.",
+            None => "`scumble verify` recomputes the certificate's numbers; there is no inequality to prove.",
         };
         format!(
             "## How it was checked\n\n- {own}\n- `scumble verify` compares the data with the hashes in the certificate{}.\n\

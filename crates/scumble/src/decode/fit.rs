@@ -29,7 +29,10 @@ pub(super) fn noise(release: &Release) -> Result<f64, Refused> {
             let gap = posterior.means[1] - posterior.means[0];
             Ok(4.0 * posterior.spread / (gap * gap))
         }
-        _ => Err(unknown()),
+        (Perturbation::Flips { .. }, OutputKind::Values | OutputKind::Symbols | OutputKind::Words)
+        | (Perturbation::NoisySign { .. } | Perturbation::Cap(_) | Perturbation::Individual { .. }, _) => {
+            Err(unknown())
+        }
     }
 }
 

@@ -317,7 +317,15 @@ pub fn angle(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
             }
             Ok(Estimate::new(cosine.value.acos(), cosine.variance / (1.0 - cosine.value * cosine.value)))
         }
-        _ => Err(EstimateError::NotIdentifiable(format!(
+        (
+            Perturbation::Noise { .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Flips { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Symbols { .. }
+            | Perturbation::Individual { .. },
+            _,
+        ) => Err(EstimateError::NotIdentifiable(format!(
             "the angle is not identifiable from {}: its flip probabilities depend on the private values, or its bins are \
              not Gaussian; use it for ranking (search) only",
             ma.id()

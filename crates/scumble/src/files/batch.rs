@@ -83,7 +83,7 @@ macro_rules! values {
         pub enum Values { $($kind(Shared<$type>)),* }
 
         impl Values {
-            /// The scalars where they lie.
+            /// The scalars in place.
             pub fn view(&self) -> Scalars<'_> {
                 match self { $(Self::$kind(v) => Scalars::$kind(v)),* }
             }

@@ -134,7 +134,9 @@ pub enum ReadErrorKind {
     NoSuchColumn { name: String, columns: String },
     #[error("none of the {columns} columns is called `{name}`; without a header line they are called 0, 1, 2, ...")]
     NoSuchName { name: String, columns: usize },
-    #[error("this kind of file has no columns that could be named; give ids and labels in Parquet or CSV")]
+    #[error(
+        "this kind of file has no columns that could be named; give ids as a .npy file with one axis, or use Parquet or CSV"
+    )]
     NoNames,
     #[error("{0} columns and none is called `label`")]
     NoLabel(usize),
@@ -208,7 +210,7 @@ pub enum ReadErrorKind {
     IntegerRange,
     #[error("no certificate: neither in the file nor beside it")]
     NoCertificate,
-    #[error("not a release; give a file that `scumble release` wrote")]
+    #[error("not a release; give a file that was released")]
     NotARelease,
     #[error("{}", if *named {
         "made by another mechanism than the one that would certify it"

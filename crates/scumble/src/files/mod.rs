@@ -18,6 +18,7 @@ mod columns;
 mod csv;
 mod error;
 mod folder;
+mod ids;
 mod idx;
 mod input;
 mod libsvm;
@@ -29,6 +30,7 @@ mod reconcile;
 mod release;
 mod released;
 mod seal;
+mod verify;
 mod writer;
 
 pub use batch::{Batch, Piece, Shared, Values};
@@ -45,6 +47,7 @@ pub use released::{
 };
 pub(crate) use released::{ReleasedPiece, altered, read_pieces, released_files};
 pub use seal::{SEAL_KEY, Seal, check_seal};
+pub use verify::{Check, Outcome, Verification, verify};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};
 
 use crate::columns::Column;
@@ -117,7 +120,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// The Parquet column with the vectors.
     pub column: String,
-    /// The column with the ids; if not given, none are read.
+    /// The column with the ids; if not given, none are read. For kinds of file without columns (npy, LIBSVM, IDX) a `.npy`
+    /// file with an id for each row.
     pub id: Option<String>,
     /// The column with the labels; if not given, none are read. The labels of a LIBSVM file go by any name.
     pub label: Option<String>,
@@ -165,20 +169,24 @@ pub trait Source: Send {
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>, ReadError> {
     let format = format(path, options.format)?;
     let named = match format {
-        Format::Npy | Format::Idx => options.id.is_some() || options.label.is_some() || options.person.is_some(),
-        Format::Libsvm => options.id.is_some() || options.person.is_some(),
+        Format::Npy | Format::Idx => options.label.is_some() || options.person.is_some(),
+        Format::Libsvm => options.person.is_some(),
         Format::Parquet | Format::Csv | Format::Tsv => false,
     };
     if named {
         return Err(ReadError::new(path, ReadErrorKind::NoNames));
     }
-    match format {
-        Format::Npy => npy::open(path)?.into_source(options.dim),
-        Format::Parquet => parquet::open(path, options),
-        Format::Csv => csv::open(path, b',', options),
-        Format::Tsv => csv::open(path, b'\t', options),
-        Format::Libsvm => libsvm::open(path, options),
-        Format::Idx => idx::open_rows(path)?.into_source(options.dim),
+    let source = match format {
+        Format::Npy => npy::open(path)?.into_source(options.dim)?,
+        Format::Libsvm => libsvm::open(path, options)?,
+        Format::Idx => idx::open_rows(path)?.into_source(options.dim)?,
+        Format::Parquet => return parquet::open(path, options),
+        Format::Csv => return csv::open(path, b',', options),
+        Format::Tsv => return csv::open(path, b'\t', options),
+    };
+    match &options.id {
+        Some(ids) => ids::attach(path, source, Path::new(ids)),
+        None => Ok(source),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Which ones is a keyed choice. Of each person's rows those stay that a pseudo-random function of (key, person, row) ranks
 //! first; a row goes by its id, or by its place where there are no ids. The values of the rows have no part in it, so two
-//! inputs that differ in values keep the same rows, and what is kept is a release of at most N rows a person.
+//! inputs that differ in values keep the same rows, and what is kept is a release of at most N rows per person.
 //!
 //! A first pass reads the persons (and ids) alone and finds how far down each person's ranks the choice reaches; every later
 //! pass decides row by row. Memory: some 60 bytes for each person, and in the first pass 8 for each row that stays.

@@ -213,7 +213,9 @@ impl ReleaseWriter {
                     Encoding::F32 => ("<f4", k),
                     Encoding::I16 => ("<i2", k),
                     Encoding::B8 => ("|i1", k),
-                    _ => ("|u1", encoding.bytes_per_row(k)),
+                    Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } | Encoding::Word { .. } => {
+                        ("|u1", encoding.bytes_per_row(k))
+                    }
                 };
                 files.push(with_header(sketches, &npy::header(descr, &[rows, width as u64])).map_err(fault)?);
                 files
@@ -286,7 +288,7 @@ fn with_header(file: BufWriter<Pending>, header: &[u8]) -> io::Result<Pending> {
 }
 
 /// Ids or labels beside an `.npy` release. numpy gives all strings of an array the width of the longest, which is
-/// known at the end: until then they wait, one a line, in a file without a name.
+/// known at the end: until then they wait, one per line, in a file without a name.
 struct NpyColumn {
     kind: Kind,
     file: BufWriter<Pending>,

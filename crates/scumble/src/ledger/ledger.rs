@@ -292,9 +292,7 @@ impl Ledger {
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         match std::fs::metadata(path) {
             Ok(_) => Self::connect(path),
-            Err(error) => {
-                Err(LedgerError::Storage(format!("{}: {error}; scumble ledger init makes one", path.display())))
-            }
+            Err(error) => Err(LedgerError::Storage(format!("{}: {error}; ‹ledger_init()› makes one", path.display()))),
         }
     }
 

@@ -245,7 +245,10 @@ impl Channel {
                         readings.push((x as f64 * unit, mean, square - mean * mean));
                     }
                 }
-                _ => simulate(mechanism, encoder, row, &x, unit, &mut readings)?,
+                Perturbation::Noise { .. }
+                | Perturbation::NoisySign { .. }
+                | Perturbation::Cap(_)
+                | Perturbation::Individual { .. } => simulate(mechanism, encoder, row, &x, unit, &mut readings)?,
             }
             let mut sums = Sums::default();
             for (at, &reading) in readings.iter().enumerate() {
@@ -269,7 +272,11 @@ impl Channel {
             Perturbation::Flips { table, side: Side::CoinAtZero | Side::Above(_), .. } => {
                 Some(Flips { at_the_border: probability(table.threshold(1)), mean: flips / (rows.len() * k) as f64 })
             }
-            _ => None,
+            Perturbation::Noise { .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Symbols { .. }
+            | Perturbation::Individual { .. } => None,
         };
         Ok(Self {
             variance: energy / count,

@@ -150,7 +150,7 @@ fn forecasts(request: &Request, typical: &Typical) -> Result<Vec<Choice>, PlanEr
 
 fn nothing_fits(request: &Request) -> PlanError {
     let limit = request.bytes.unwrap_or(0);
-    ParameterError::invalid(format!("nothing fits {limit} bytes a row; raise ‹bytes›")).into()
+    ParameterError::invalid(format!("nothing fits {limit} bytes per row; raise ‹bytes›")).into()
 }
 
 fn choice(candidate: &Candidate, typical: &Typical, request: &Request) -> Result<Choice, PlanError> {

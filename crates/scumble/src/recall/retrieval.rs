@@ -48,6 +48,9 @@ fn sparse_neighbours(database: &Features, queries: &Features, top: usize) -> Vec
         .map_init(
             || vec![0f32; database.len()],
             |scores, query| {
+                if parallel::stopped() {
+                    return Vec::new();
+                }
                 scores.fill(0.0);
                 for_each_entry(queries.row(query), |j, x| {
                     let (rows, values) = columns.get(j);
@@ -108,7 +111,7 @@ pub struct PrecisionRecall {
     pub recall: f64,
 }
 
-/// Compares rankings (best first, one a query) with the true neighbours, at each depth.
+/// Compares rankings (best first, one per query) with the true neighbours, at each depth.
 ///
 /// # Panics
 /// If there is not one ranking a query.

@@ -61,7 +61,12 @@ impl ExactQueries {
         // The sketch was clipped before its noise: so is the query, to rank like with like.
         let most = match mechanism.perturbation() {
             Perturbation::Noise { clip: Some(clip), .. } => *clip,
-            _ => i64::MAX,
+            Perturbation::Noise { clip: None, .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Flips { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Symbols { .. }
+            | Perturbation::Individual { .. } => i64::MAX,
         };
         let (mut values, mut exact) = (vec![0.0; x.len()], vec![0.0; k]);
         for (values, x) in values.chunks_exact_mut(k).zip(x.chunks_exact_mut(k)) {
@@ -208,15 +213,28 @@ impl Searcher {
         (0..rayon::current_num_threads()).map(one).collect()
     }
 
+    fn queries(&self) -> usize {
+        match &self.way {
+            Way::Hamming(scan) => scan.queries.len(),
+            Way::Packed(scan) => scan.queries(),
+            Way::Words(scan) => scan.queries(),
+            Way::Values { scan, .. } => scan.norms.len(),
+        }
+    }
+
     /// Meets the rows from number `first` on, on all cores. Rows must come in rising order.
     fn scan(&self, first: usize, rows: &[u8], best: &mut [Best]) {
-        let (next, bytes) = (AtomicUsize::new(0), TASK_ROWS * self.width);
+        let (next, step) = (AtomicUsize::new(0), task_rows(self.queries()));
+        let bytes = step * self.width;
         // Each thread takes pieces in rising order: among equals the lower row is the first that it meets.
         best.par_iter_mut().for_each(|best| {
             loop {
                 let task = next.fetch_add(1, Ordering::Relaxed);
                 let Some(rows) = rows.get(task * bytes..).filter(|rows| !rows.is_empty()) else { return };
-                self.scan_piece(first + task * TASK_ROWS, &rows[..bytes.min(rows.len())], best);
+                if parallel::stopped() {
+                    return;
+                }
+                self.scan_piece(first + task * step, &rows[..bytes.min(rows.len())], best);
             }
         });
     }
@@ -262,8 +280,16 @@ fn hits(best: Vec<Best>) -> Vec<Vec<Hit>> {
     }
 }
 
-/// Rows that a thread scans at a time: a multiple of [`ROWS`].
+/// Most rows that a thread scans at a time.
 const TASK_ROWS: usize = 1 << 13;
+
+/// Most pairs of a row and a query that a thread scores before it looks whether they are still wanted.
+const TASK_PAIRS: usize = 1 << 24;
+
+/// Rows that a thread scans at a time: a multiple of [`ROWS`].
+fn task_rows(queries: usize) -> usize {
+    (TASK_PAIRS / queries.max(1) / ROWS * ROWS).clamp(ROWS, TASK_ROWS)
+}
 
 /// Rows whose distances are computed before they are looked at.
 const PLAIN_ROWS: usize = 512;
@@ -428,14 +454,19 @@ pub(crate) fn nearest(
     metric: Metric,
 ) -> Vec<Vec<Hit>> {
     let k = queries.first().map_or(1, Vec::len);
-    let scan = ValueScan::new(level, k, queries, metric);
-    let fresh = || -> Vec<Top> { queries.iter().map(|_| Top::new(top)).collect() };
+    let (scan, step) = (ValueScan::new(level, k, queries, metric), task_rows(queries.len()));
+    // Nothing is made and merged for work that is not wanted any more.
+    let asked = || if parallel::stopped() { &[][..] } else { queries };
+    let fresh = || -> Vec<Top> { asked().iter().map(|_| Top::new(top)).collect() };
     let one = |(mut best, mut room): (Vec<Top>, Aligned<f32>), task: usize| {
-        let (first, count) = (task * TASK_ROWS, TASK_ROWS.min(rows - task * TASK_ROWS));
+        let (first, count) = (task * step, step.min(rows - task * step));
+        if parallel::stopped() {
+            return (best, room);
+        }
         scan.scan_decoded(first, count, &|i, out: &mut [f32]| decode(first + i, out), &mut room, &mut best);
         (best, room)
     };
-    let merged = (0..rows.div_ceil(TASK_ROWS))
+    let merged = (0..rows.div_ceil(step))
         .into_par_iter()
         .fold(|| (fresh(), Aligned::default()), one)
         .map(|(best, _)| best)

@@ -257,7 +257,12 @@ mod tests {
         let width = release.encoder().bytes_per_row() as u64;
         let (descr, columns) = match release.encoder().encoding() {
             Encoding::F32 => ("<f4", width / 4),
-            _ => ("|u1", width),
+            Encoding::I16
+            | Encoding::B8
+            | Encoding::B4
+            | Encoding::B1
+            | Encoding::Symbols { .. }
+            | Encoding::Word { .. } => ("|u1", width),
         };
         let mut file = crate::files::npy::header(descr, &[release.len() as u64, columns]).to_vec();
         file.extend(release.bytes());

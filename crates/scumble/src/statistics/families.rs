@@ -57,7 +57,12 @@ impl Form<'_> {
         match self.release.mechanism().perturbation() {
             Perturbation::Noise { clip: Some(_), .. } => Some("the sketch was clipped before the noise"),
             Perturbation::Noise { radius: Some(_), .. } => Some("the rows were clipped to a radius before the noise"),
-            _ => None,
+            Perturbation::Noise { clip: None, radius: None, .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Flips { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Symbols { .. }
+            | Perturbation::Individual { .. } => None,
         }
     }
 
@@ -144,8 +149,8 @@ impl Form<'_> {
 
     fn share(&self) -> Told {
         let classes = self.summary.classes;
-        let of = match (classes, self.release.mechanism().perturbation()) {
-            (1, _) => {
+        let of = match classes {
+            1 => {
                 "Share of rows whose coordinate is positive, without the flips (a zero counts half where a coin \
                        decides it)"
             }
@@ -250,7 +255,7 @@ impl Form<'_> {
             (_, 0 | 1) => "none needed: one interval".into(),
             (true, m) => {
                 let why = if picked { ", because the largest were picked from them" } else { "" };
-                format!("Bonferroni over {m} intervals{why}: all hold together with 95%")
+                format!("Bonferroni over {m} intervals{why}: all hold at once with 95%")
             }
             (false, m) => format!(
                 "none: each interval holds with 95% by itself, and of {m} about {:.0} miss; ask for simultaneous intervals \

@@ -42,7 +42,7 @@ pub enum Attributes {
 pub struct Options<'a> {
     /// What the intervals are for.
     pub target: Target,
-    /// Widens the intervals of a family so that all of them hold together with 95%.
+    /// Widens the intervals of a family so that all of them hold at once with 95%.
     pub simultaneous: bool,
     /// So many of the rows may be false (sent by someone who wants to move the figures). One by default where devices sent
     /// them.

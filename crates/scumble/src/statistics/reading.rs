@@ -58,7 +58,7 @@ pub(super) fn values(release: &Release) -> Result<Values, String> {
         }
         Perturbation::Symbols { .. } => Err("the release holds symbols, not values: see the share of each zone".into()),
         Perturbation::Cap(_) => Err(RECORD.into()),
-        _ => Err(WRONG.into()),
+        Perturbation::NoisySign { .. } | Perturbation::Individual { .. } => Err(WRONG.into()),
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) fn classes(release: &Release) -> Result<Classes, String> {
         ),
         Perturbation::Noise { .. } => Err("the release holds values, not bits or symbols: see the means".into()),
         Perturbation::Cap(_) => Err(RECORD.into()),
-        _ => Err(WRONG.into()),
+        Perturbation::NoisySign { .. } | Perturbation::Individual { .. } => Err(WRONG.into()),
     }
 }
 

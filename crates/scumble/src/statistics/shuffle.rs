@@ -195,7 +195,7 @@ pub fn amplify(release: &Release, delta: f64) -> Result<Amplified, ParameterErro
     let coordinates = match unit {
         Unit::Record if linked => 1,
         Unit::Attribute => touched(mechanism.projection(), release.k()),
-        _ => release.k() as u64,
+        Unit::Record | Unit::L1 | Unit::L2 => release.k() as u64,
     };
     // What the certificate promises is for neighbours; the clones need it for any two values.
     if local * coordinates as f64 > guarantee.epsilon * (1.0 + 1e-9) {
@@ -261,7 +261,7 @@ fn any_two_inputs(release: &Release) -> Option<f64> {
             Some(flips(table, highest))
         }
         Perturbation::Symbols { table, .. } => Some(symbols(table)),
-        _ => None,
+        Perturbation::Noise { .. } | Perturbation::NoisySign { .. } | Perturbation::Individual { .. } => None,
     }
 }
 

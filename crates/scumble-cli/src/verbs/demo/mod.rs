@@ -1,4 +1,4 @@
-//! `scumble demo`: the whole story on made-up data, in under a minute, without a network.
+//! `scumble demo`: the whole story on handwritten digits, in seconds, without a network.
 
 mod data;
 mod page;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Show the whole story on built-in data: plan, release, search, compare, report
 ///
-/// Makes up a table of vectors (clustered, skewed, mostly sparse), releases it with the paper's mechanism and with
-/// ours, searches and compares the releases, and writes what it found to a folder.
+/// Releases 6,000 handwritten digits of MNIST with the paper's mechanism and with ours, searches and compares the
+/// releases, and writes what it found to a folder.
 #[derive(Args)]
 #[command(after_help = "Example: scumble demo --out /tmp/scumble-demo")]
 pub struct Demo {
@@ -23,7 +23,7 @@ pub struct Demo {
 }
 
 /// What the demo writes; an earlier demo's files of these names are replaced.
-const FILES: [&str; 4] = ["vectors.npy", "private.parquet", "paper.parquet", "report.html"];
+const FILES: [&str; 5] = ["vectors.npy", "private.parquet", "paper.parquet", "blocks.parquet", "report.html"];
 
 impl Demo {
     /// Tells the story.

@@ -9,7 +9,7 @@ use scumble::estimate::{RowRef, cosine, inner_product};
 use scumble::files::{Job, open_release, release};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble::plan::{Request, plan};
-use scumble::projection::Seed;
+use scumble::projection::{Partition, Seed};
 use scumble::recall::Features;
 use scumble::recall::{precision_recall, true_neighbours};
 use scumble::release::{Encoding, Release, Releaser};
@@ -21,9 +21,17 @@ use std::time::Instant;
 
 /// Neighbours looked for.
 pub const TOP: usize = 20;
-const EPSILONS: [f64; 3] = [2.0, 5.0, 10.0];
+const EPSILONS: [f64; 3] = [1.0, 2.0, 5.0];
+/// Bins for digits.
+const GRID: &str = "grid:28x28";
 /// The epsilon of the releases that are written to files.
 const SHOWN: f64 = 5.0;
+
+/// What the last column shows.
+const BLOCKS: &str = "
+   The last column adds neighbouring pixels (scumble release --bins grid:28x28) where OPORP adds pixels by chance. The
+   noise and the promise are the same: one pixel still touches one bin. What is known of all images costs no privacy.
+";
 
 /// One line of the table.
 #[derive(Debug, Clone, Serialize)]
@@ -34,6 +42,7 @@ pub struct Recall {
     pub paper: f64,
     pub ours: f64,
     pub ours_exact_query: f64,
+    pub blocks: f64,
 }
 
 /// What the demo found.
@@ -57,7 +66,7 @@ pub fn tell(out: &Path, aloud: bool) -> Result<Story, Failure> {
     data.write(&vectors).map_err(|error| unwritable(&vectors, &error))?;
     let (norm, density) = data.norm_and_density();
     say(format!(
-        "   {} made-up rows of {DIM} attributes in [0, 1]: skewed clusters, {:.0}% of the values zero.\n",
+        "   {} handwritten digits of MNIST, {DIM} pixels in [0, 1] each, {:.0}% of them blank. {QUERIES} more are queries.\n",
         grouped(ROWS as u64),
         100.0 * (1.0 - density)
     ))?;
@@ -67,7 +76,7 @@ pub fn tell(out: &Path, aloud: bool) -> Result<Story, Failure> {
     let choice = choose(None, SHOWN, norm, density, seed)?;
     say(format!(
         "   Unit of privacy: ONE attribute of a row, whatever its value. Epsilon {SHOWN}.\n   scumble plan takes {} with \
-         k = {}: noise of {} a value. What a search finds depends on the rows; step 6 measures it.\n",
+         k = {}: noise of {} per value. What a search finds depends on the rows; step 6 measures it.\n",
         choice.id(),
         choice.k(),
         choice.noise_moments().map_or_else(|| "no".into(), |noise| number(noise.variance.sqrt()))
@@ -76,13 +85,17 @@ pub fn tell(out: &Path, aloud: bool) -> Result<Story, Failure> {
     say(step(3, "Release"))?;
     let paper = choose(Some(MechanismId::DpOporp), SHOWN, norm, density, seed)?;
     let mut certificates = Vec::new();
-    for (mechanism, name) in [(&choice, "private.parquet"), (&paper, "paper.parquet")] {
+    let blocks = blocks_of_pixels(SHOWN, seed)?;
+    for (mechanism, name, source) in [
+        (&choice, "private.parquet", "ours"),
+        (&paper, "paper.parquet", "the paper's"),
+        (&blocks, "blocks.parquet", "ours, on blocks of pixels"),
+    ] {
         let path = out.join(name);
         certificates.push(release_file(&vectors, &path, mechanism)?);
         let deviation = mechanism.noise_moments().map_or(f64::NAN, |noise| noise.variance.sqrt());
-        let source = if mechanism.id() == paper.id() { "the paper's" } else { "ours" };
         let id = mechanism.id().to_string();
-        say(format!("   {:<32} {id:<20} {source:<12} noise {}\n", path.display().to_string(), number(deviation)))?;
+        say(format!("   {:<32} {id:<20} {source:<26} noise {}\n", path.display().to_string(), number(deviation)))?;
     }
 
     say(step(4, "Search"))?;
@@ -92,10 +105,12 @@ pub fn tell(out: &Path, aloud: bool) -> Result<Story, Failure> {
     let found = search(&private, Queries::Exact(&exact), TOP, None)?;
     let first: Vec<String> = found[0].iter().take(8).map(|hit| marked(hit, &truth[0], paint)).collect();
     say(format!(
-        "   Query 0 in private.parquet finds rows {} ...\n   {} of its {TOP} true neighbours are among the first {TOP} \
-         (true ones are marked *).\n",
+        "   Query 0 is a {}. In private.parquet it finds rows {} ...\n   {} of its {TOP} true neighbours are among the first \
+         {TOP} (true ones are marked *), and {} of those found show the same digit.\n",
+        data.query_digit(0),
         first.join(" "),
-        found[0].iter().filter(|hit| truth[0].contains(&(hit.row as u32))).count()
+        found[0].iter().filter(|hit| truth[0].contains(&(hit.row as u32))).count(),
+        found[0].iter().filter(|hit| data.digit(hit.row) == data.query_digit(0)).count()
     ))?;
 
     say(step(5, "Compare"))?;
@@ -109,6 +124,7 @@ pub fn tell(out: &Path, aloud: bool) -> Result<Story, Failure> {
         results.push(measure(&data, &truth, epsilon, (norm, density), seed)?);
     }
     say(table(&results, paint))?;
+    say(BLOCKS.into())?;
     let certificate = certificates.swap_remove(0);
     Ok(Story { results, certificate, comparison, seconds: start.elapsed().as_secs_f64() })
 }
@@ -145,6 +161,14 @@ fn choose(id: Option<MechanismId>, epsilon: f64, norm: f64, density: f64, seed: 
     let id = id.or(Some(MechanismId::DpOporpStaircase));
     let plan = plan(&request(id, epsilon, norm, density, seed)?);
     Ok(plan.map_err(|error| Failure::error(error.to_string()))?.best.mechanism)
+}
+
+/// The same noise on blocks of neighbouring pixels, as many as suit the epsilon.
+fn blocks_of_pixels(epsilon: f64, seed: Seed) -> Result<Mechanism, Failure> {
+    let bins: Partition = GRID.parse()?;
+    let k = bins.suggested_k(epsilon).expect("a grid suggests one");
+    let base = Parameters::new(MechanismId::DpOporpStaircase, DIM, k, epsilon, 1.0, Range::new(0.0, 1.0)?, seed);
+    Ok(Mechanism::new(Parameters { bins: Some(bins), ..base })?)
 }
 
 fn release_file(input: &Path, out: &Path, mechanism: &Mechanism) -> Result<Certificate, Failure> {
@@ -228,6 +252,7 @@ fn measure(
         paper: both(&paper)?.1,
         ours: private,
         ours_exact_query: recall(&search(&released, Queries::Exact(&exact_queries), TOP, None)?, truth),
+        blocks: both(&blocks_of_pixels(epsilon, seed)?)?.1,
     })
 }
 
@@ -241,11 +266,19 @@ fn table(results: &[Recall], paint: Paint) -> String {
     let rows: Vec<Vec<String>> = results
         .iter()
         .map(|r| {
-            let shares = [r.without_privacy, r.paper, r.ours, r.ours_exact_query].map(cell);
+            let shares = [r.without_privacy, r.paper, r.ours, r.ours_exact_query, r.blocks].map(cell);
             [number(r.epsilon), r.k.to_string()].into_iter().chain(shares).collect()
         })
         .collect();
-    let head = ["epsilon", "k", "without privacy", "paper's DP-OPORP", "ours (staircase)", "ours, exact query"];
+    let head = [
+        "epsilon",
+        "k",
+        "without privacy",
+        "paper's DP-OPORP",
+        "ours (staircase)",
+        "ours, exact query",
+        "ours on blocks",
+    ];
     let mut lines = print::table(&head, &rows);
     lines[0] = paint.faint(&lines[0]);
     lines.iter().map(|line| format!(" {line}\n")).collect()

@@ -31,7 +31,7 @@ pub struct Statistics {
     /// What intervals are for: the population that the rows are a sample of, or these rows
     #[arg(long, value_name = "T", value_enum, default_value_t = Target::Population)]
     target: Target,
-    /// Widen the intervals of each kind until all hold together
+    /// Widen the intervals of each kind until all hold at once
     #[arg(long)]
     simultaneous: bool,
     /// So many rows may be false: say how far they can have moved each figure

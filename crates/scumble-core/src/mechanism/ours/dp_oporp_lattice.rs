@@ -1,4 +1,4 @@
-//! Lattice symbols: publish one of a few symbols a bin of OPORP, the cell of `J + n`.
+//! Lattice symbols: publish one of a few symbols per bin of OPORP, the cell of `J + n`.
 //!
 //! Ours, on \[LL23\] Algorithm 4. Symbols: `q` a bin's integer · `B` grid steps of β · `r` lattice points a β ·
 //! `J = sign(q) ⌈|q| r/B - 1/2⌉`, the nearest lattice point, ties toward 0 · `n` discrete staircase \[GV15\] for

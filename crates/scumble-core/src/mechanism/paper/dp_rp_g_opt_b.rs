@@ -25,6 +25,11 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
         Perturbation::Noise { noise, .. } if sign => {
             Recipe { perturbation: Perturbation::NoisySign { noise }, ..values } // section 4: sign(x~)
         }
-        _ => values,
+        Perturbation::Noise { .. }
+        | Perturbation::NoisySign { .. }
+        | Perturbation::Flips { .. }
+        | Perturbation::Cap(_)
+        | Perturbation::Symbols { .. }
+        | Perturbation::Individual { .. } => values,
     })
 }

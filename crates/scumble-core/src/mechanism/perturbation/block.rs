@@ -43,7 +43,12 @@ impl BlockPerturbation {
                 let classes = classes.clone();
                 Some(Self::Symbols(BlockSymbols::new(table, bound, move |x| classes.of(x))))
             }
-            _ => None,
+            Perturbation::Noise { radius: Some(_), .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Flips { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Symbols { .. }
+            | Perturbation::Individual { .. } => None,
         }
     }
 

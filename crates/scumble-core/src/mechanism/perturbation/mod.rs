@@ -185,7 +185,9 @@ impl Perturbation {
                     *v = table.decide(classes.of(*v), first, || row.more(j).next_u64()).into();
                 }
             }
-            _ => self.apply(x, streams.whole()),
+            (Self::Noise { .. } | Self::NoisySign { .. }, None) | (Self::Cap(_) | Self::Individual { .. }, _) => {
+                self.apply(x, streams.whole());
+            }
         }
     }
 
@@ -193,7 +195,7 @@ impl Perturbation {
     pub(crate) fn tables(&self) -> Option<BlockNoise> {
         match self {
             Self::Noise { noise, .. } | Self::NoisySign { noise } => noise.blocks(),
-            _ => None,
+            Self::Flips { .. } | Self::Cap(_) | Self::Symbols { .. } | Self::Individual { .. } => None,
         }
     }
 
@@ -250,7 +252,11 @@ impl Perturbation {
                 (classes.borders(), law)
             }
             Self::Flips { steps, table, side } if steps.len() == 1 => flip_law(steps[0], table, *side),
-            _ => return None,
+            Self::Noise { .. }
+            | Self::NoisySign { .. }
+            | Self::Flips { .. }
+            | Self::Cap(_)
+            | Self::Individual { .. } => return None,
         };
         let borders: Vec<f64> = borders.iter().map(|border| border * step).collect();
         Some(Posterior::new(prior, &prior.classes(&borders), &law))

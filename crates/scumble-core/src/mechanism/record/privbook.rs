@@ -55,7 +55,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Record], "it protects the whole record, at a price that a smaller unit need not pay")?;
     let parameters = setup.parameters;
     let Some(file) = &parameters.book else {
-        return Err(ParameterError::invalid("privbook needs ‹book›, a file of public words (scumble book)"));
+        return Err(ParameterError::invalid("privbook needs ‹book›, a file of public words; ‹make_book()› makes one"));
     };
     let table = file.table(TableKind::Book, parameters.dim)?;
     let (grid, projection) = (setup.grid(STEPS)?, setup.projection(&["none"])?);

@@ -1,3 +1,5 @@
-//! The house itself: what may import what.
+//! The house itself: what may import what, which words it uses, and what every match must list.
 
 mod imports;
+mod matches;
+mod words;

@@ -408,3 +408,31 @@ fn shared_data_sets() {
     assert_eq!(files::read_labels(&data.join("mnist/train-labels-idx1-ubyte.gz")).unwrap().len(), 60_000);
     assert_eq!(files::read_labels(&data.join("cifar10-gray/labels.npy.gz")).unwrap().len(), 60_000);
 }
+
+#[test]
+fn ids_in_a_file_of_their_own() {
+    let folder = Folder::new();
+    let numbers: Vec<u8> = [7i64, 9].iter().flat_map(|id| id.to_le_bytes()).collect();
+    let ids = folder.write("ids.npy", npy("<i8", false, "(2,)", &numbers));
+    let named =
+        |ids: &Path| ReadOptions { id: Some(ids.display().to_string()), dim: Some(2), ..ReadOptions::default() };
+    for (name, content) in [
+        ("x.npy", npy("|u1", false, "(2, 2)", &[1, 0, 0, 4])),
+        ("x.svm", b"1 1:1\n0 2:4\n".to_vec()),
+        ("x.idx", idx(8, &[2, 2], &[1, 0, 0, 4])),
+    ] {
+        let path = folder.write(name, content);
+        assert_eq!(files::read_all(&path, &named(&ids)).unwrap().ids(), Some(&Column::Int(vec![7, 9])), "{name}");
+        assert_eq!(read(&path, &named(&ids)).unwrap(), [[1.0, 0.0], [0.0, 4.0]], "{name}");
+        // Each batch has the ids of its own rows.
+        let mut source = files::open(&path, &named(&ids)).unwrap();
+        source.next_piece(1).unwrap().unwrap();
+        assert_eq!(source.next_piece(1).unwrap().unwrap().ids(), Some(&Column::Int(vec![9])), "{name}");
+        let refused = |ids: &Path| files::open(&path, &named(ids)).err().unwrap().kind;
+        let three = folder.write("three.npy", npy("<i8", false, "(3,)", &[0; 24]));
+        assert_eq!(refused(&three), ReadErrorKind::Count { found: 3, expected: 2 });
+        let floats = folder.write("floats.npy", npy("<f8", false, "(2,)", &[0; 16]));
+        assert_eq!(refused(&floats), ReadErrorKind::IdType("float".into()));
+        assert_eq!(refused(Path::new("id")), ReadErrorKind::NoNames);
+    }
+}
