@@ -3,6 +3,12 @@
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect()
+}
+
 /// A public fact. Fields keep their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
@@ -22,7 +28,7 @@ pub enum Fact {
 
 impl Fact {
     /// A number in decimal digits, since JSON readers round large numbers.
-    pub fn decimal(number: impl ToString) -> Self {
+    pub fn decimal(number: u64) -> Self {
         Self::Text(number.to_string())
     }
 

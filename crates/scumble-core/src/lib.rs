@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`error`] | what can go wrong: typed, with public numbers only |
 //! | [`entropy`] | the one place where entropy enters |
+//! | `chacha` | ChaCha20 from any word on |
 //! | [`facts`] | public facts as a tree: what certificates print and digests cover |
 //! | [`parallel`] | loops over chunks, on all cores with the feature of that name |
 //! | [`simd`] | instruction sets, registers, transpositions: what kernels of several modules share |
@@ -36,6 +37,7 @@ macro_rules! words {
 }
 
 pub mod calibration;
+mod chacha;
 pub mod entropy;
 pub mod error;
 pub mod exact;

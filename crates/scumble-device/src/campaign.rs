@@ -3,10 +3,12 @@
 //! The text is that of `scumble::campaign`. Its last lines are the signature, of fixed length; the text without them is
 //! what the digest covers.
 
-use crate::decimal::double;
 use crate::json::Json;
 use crate::policy::Loss;
 use crate::refusal::Refusal;
+use crate::signature;
+use scumble_core::exact;
+use scumble_core::facts::hex;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters, SignrpMode};
 use scumble_core::privacy::Unit;
 use scumble_core::projection::{Partition, Projection, ProjectionKind, Seed};
@@ -100,10 +102,10 @@ fn vouched(text: &str, trust: Trust) -> Result<[u8; 32], Refusal> {
         if key != signer {
             return Err(Refusal::WrongSigner);
         }
-        let key = ed25519_dalek::VerifyingKey::from_bytes(&key).map_err(|_| Refusal::WrongSigner)?;
         let message = [CONTEXT, &hex(&digest)].concat();
-        let signature = ed25519_dalek::Signature::from_bytes(&signature);
-        key.verify_strict(message.as_bytes(), &signature).map_err(|_| Refusal::BadSignature)?;
+        if !signature::holds(&key, message.as_bytes(), &signature).ok_or(Refusal::WrongSigner)? {
+            return Err(Refusal::BadSignature);
+        }
     }
     Ok(digest)
 }
@@ -229,13 +231,13 @@ fn partition(json: &Json<'_>) -> Option<Partition> {
         return grid.parse().ok();
     }
     let partition = Partition::from_file(json.get("text")?.text()?.as_bytes()).ok()?;
-    (partition.name() == format!("sha256:{}", json.get("sha256")?.text()?)).then_some(partition)
+    (partition.name().strip_prefix("sha256:") == json.get("sha256")?.text()).then_some(partition)
 }
 
 /// The core's own words for a projection, whose numbers are read here.
 fn projection(text: &str) -> Option<ProjectionKind> {
     match text.split_once(':') {
-        Some(("very-sparse", s)) => double(s).map(|s| ProjectionKind::VerySparse { s }),
+        Some(("very-sparse", s)) => exact::read(s).map(|s| ProjectionKind::VerySparse { s }),
         Some(("oporp", repeats)) => repeats.parse().ok().map(|repeats| ProjectionKind::Oporp { repeats }),
         _ => [
             ProjectionKind::Identity,
@@ -246,15 +248,11 @@ fn projection(text: &str) -> Option<ProjectionKind> {
             ProjectionKind::Bins,
         ]
         .into_iter()
-        .find(|kind| kind.to_string() == text),
+        .find(|kind| String::from(*kind) == text),
     }
 }
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
-}
 
 /// Lower-case digits only: one key has one text.
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {

@@ -10,9 +10,10 @@ use crate::entropy::Entropy;
 use crate::policy::{Loss, Policy, UNITS, place};
 use crate::refusal::Refusal;
 use crate::state::{Content, State};
-use scumble_core::error::DataErrorKind;
+use scumble_core::error::{DataError, DataErrorKind};
+use scumble_core::noise::NoiseKey;
 use scumble_core::privacy::Unit;
-use scumble_core::release::{Fingerprint, REPORT_HEADER, ReleaseError, Releaser, Report};
+use scumble_core::release::{Fingerprint, Plan, REPORT_HEADER, ReleaseError, Releaser, Report};
 use scumble_core::vectors::{Rows, Scalars};
 use zeroize::Zeroizing;
 
@@ -30,6 +31,16 @@ pub enum Vector<'a> {
         /// Their values.
         values: Scalars<'a>,
     },
+}
+
+impl<'a> Vector<'a> {
+    /// Dense without an index.
+    pub(crate) fn new(values: Scalars<'a>, index: Option<&'a [u32]>, dim: usize) -> Self {
+        match index {
+            None => Self::Dense(values),
+            Some(index) => Self::Sparse { dim, index, values },
+        }
+    }
 }
 
 /// What a prepared change will give.
@@ -94,22 +105,20 @@ impl Client {
     /// Makes the next state, with the report of this vector charged and waiting. The host stores [`Client::state`].
     pub fn prepare(&mut self, slot: &str, vector: Vector<'_>, now: u64) -> Result<(), Refusal> {
         self.is_idle()?;
-        if slot.is_empty() || slot.len() > 64 {
-            return Err(Refusal::BadSlot);
-        }
+        let id = slot_id(&self.campaign.digest, slot)?;
         let period = self.campaign.period(now)?;
         let rows = Offsets::new(vector);
         let rows = rows.rows(self.campaign.mechanism.parameters().dim)?;
-        let id = [&self.campaign.digest[..], slot.as_bytes()].concat();
-        let prints = self.releaser.fingerprints(rows, 0, |_| id.clone()).map_err(refusal)?;
-        let print = *prints.first().ok_or(Refusal::Internal)?;
+        let (print, row) = self.releaser.release_one(rows, &id).map_err(refusal)?;
+        let row = Zeroizing::new(row); // not charged yet, and perhaps never
         let mut next = self.state.clone();
         next.generation += 1;
         self.expire(&mut next, period);
         let report = match self.admit(&mut next, print, period)? {
             false => None,
             true => {
-                let report = self.report(rows, &id, print, period)?;
+                let id = self.id(print, period);
+                let report = Report { campaign: self.prefix(), period, id, row: &row }.to_bytes();
                 if !next.pending.contains(&report) {
                     next.wait(report.clone())?;
                 }
@@ -144,18 +153,8 @@ impl Client {
         Ok(true)
     }
 
-    fn report(&self, rows: Rows<'_>, id: &[u8], print: Fingerprint, period: u32) -> Result<Vec<u8>, Refusal> {
-        let mut row = Vec::new();
-        let mut worker = self.releaser.worker().map_err(|_| Refusal::NoEntropy)?;
-        worker.release(rows, 0, |_| id.to_vec(), &mut row).map_err(refusal)?;
-        Ok(Report { campaign: self.prefix(), period, id: self.id(print, period), row: &row }.to_bytes())
-    }
-
-    /// The report's id: a pseudo-random function of key, campaign, slot, content and period.
     fn id(&self, print: Fingerprint, period: u32) -> [u8; 16] {
-        let parts: [&[u8]; 5] = [b"report", &self.campaign.digest, &print.row, &print.content, &period.to_le_bytes()];
-        let hash = self.state.key().hash(&parts);
-        *hash.first_chunk().expect("32 bytes have 16")
+        report_id(&self.state.key(), &self.campaign.digest, print, period)
     }
 
     fn prefix(&self) -> [u8; 8] {
@@ -215,6 +214,12 @@ impl Client {
         &self.campaign.collector
     }
 
+    /// What the encoding-only module needs of this campaign: its name, and the integers of its law.
+    pub fn plan(&self) -> Result<Vec<u8>, Refusal> {
+        let plan = Plan::of(&self.campaign.mechanism).ok_or(Refusal::NoPlan)?;
+        Ok([&self.campaign.digest[..], &plan].concat())
+    }
+
     /// The campaign's name.
     pub fn digest(&self) -> &[u8; 32] {
         &self.campaign.digest
@@ -252,6 +257,20 @@ impl Client {
     }
 }
 
+/// The report's id: a pseudo-random function of key, campaign, slot, content and period.
+pub(crate) fn report_id(key: &NoiseKey, campaign: &[u8; 32], print: Fingerprint, period: u32) -> [u8; 16] {
+    let hash = key.hash(&[b"report", campaign, &print.row, &print.content, &period.to_le_bytes()]);
+    *hash.first_chunk().expect("32 bytes have 16")
+}
+
+/// What the core's keyed noise calls this slot.
+pub(crate) fn slot_id(campaign: &[u8; 32], slot: &str) -> Result<Vec<u8>, Refusal> {
+    if slot.is_empty() || slot.len() > 64 {
+        return Err(Refusal::BadSlot);
+    }
+    Ok([&campaign[..], slot.as_bytes()].concat())
+}
+
 /// The core's keyed noise: a function of key, mechanism, id (campaign and slot) and content.
 fn releaser(campaign: &Campaign, state: &State) -> Result<Releaser, Refusal> {
     let releaser = Releaser::new(campaign.mechanism.clone(), Some(campaign.encoding));
@@ -263,13 +282,13 @@ fn is_pending(state: &State, id: [u8; 16]) -> bool {
 }
 
 /// The offsets that a sparse row of the core needs.
-struct Offsets<'a> {
+pub(crate) struct Offsets<'a> {
     vector: Vector<'a>,
     offsets: [usize; 2],
 }
 
 impl<'a> Offsets<'a> {
-    fn new(vector: Vector<'a>) -> Self {
+    pub(crate) fn new(vector: Vector<'a>) -> Self {
         let end = match vector {
             Vector::Dense(_) => 0,
             Vector::Sparse { index, .. } => index.len(),
@@ -277,7 +296,7 @@ impl<'a> Offsets<'a> {
         Self { vector, offsets: [0, end] }
     }
 
-    fn rows(&self, expected: usize) -> Result<Rows<'_>, Refusal> {
+    pub(crate) fn rows(&self, expected: usize) -> Result<Rows<'_>, Refusal> {
         match self.vector {
             Vector::Dense(values) if values.len() == expected => Ok(Rows::dense(values, expected)),
             Vector::Sparse { dim, index, values } if dim == expected && index.len() == values.len() => {
@@ -290,6 +309,11 @@ impl<'a> Offsets<'a> {
 
 fn refusal(error: ReleaseError) -> Refusal {
     let ReleaseError::Data(error) = error else { return Refusal::NoEntropy };
+    fault(error)
+}
+
+/// What is wrong with a vector.
+pub(crate) fn fault(error: DataError) -> Refusal {
     match error.kind {
         DataErrorKind::Nan | DataErrorKind::Infinite => Refusal::NotFinite,
         DataErrorKind::Dimension { .. } => Refusal::WrongDimension,

@@ -11,14 +11,14 @@
 
 use crate::campaign::Trust;
 use crate::client::{Client, Vector};
+use crate::memory::{give, guard, scalars, view};
+pub use crate::memory::{scumble_device_alloc, scumble_device_free, scumble_device_message};
 use crate::policy::Policy;
 use crate::refusal::Refusal;
 use scumble_core::privacy::Unit;
-use scumble_core::vectors::Scalars;
-use std::ffi::{c_char, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ffi::c_void;
 use std::slice;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// A client, with the bytes that its last call gave out.
 pub struct ScumbleDevice {
@@ -30,35 +30,6 @@ pub struct ScumbleDevice {
 #[unsafe(no_mangle)]
 pub extern "C" fn scumble_device_abi() -> u32 {
     1
-}
-
-/// The sentence of a code: static, ends in a zero byte, holds nothing private.
-#[unsafe(no_mangle)]
-pub extern "C" fn scumble_device_message(code: i32) -> *const c_char {
-    let known = Refusal::ALL.iter().find(|refusal| **refusal as i32 == code);
-    known.map_or(c"Done.", |refusal| refusal.sentence()).as_ptr()
-}
-
-/// Room for `length` bytes, for hosts that have no memory of their own to share (WASM). Null when there is none.
-#[unsafe(no_mangle)]
-pub extern "C" fn scumble_device_alloc(length: usize) -> *mut u8 {
-    let mut room = Vec::<u64>::new(); // aligned for every kind of number
-    if room.try_reserve_exact(length.div_ceil(8).max(1)).is_err() {
-        return std::ptr::null_mut();
-    }
-    room.resize(length.div_ceil(8).max(1), 0);
-    Box::into_raw(room.into_boxed_slice()).cast()
-}
-
-/// Wipes and gives back what `scumble_device_alloc` gave, of the same length.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn scumble_device_free(pointer: *mut u8, length: usize) {
-    if pointer.is_null() {
-        return;
-    }
-    let room = std::ptr::slice_from_raw_parts_mut(pointer.cast::<u64>(), length.div_ceil(8).max(1));
-    // SAFETY: the pointer and the length are those of `scumble_device_alloc`.
-    unsafe { Box::from_raw(room) }.zeroize();
 }
 
 /// Opens a client: checks the campaign's signature and numbers, the policy, and the stored state.
@@ -146,11 +117,7 @@ pub unsafe extern "C" fn scumble_device_prepare(
             unsafe { (view(slot, slot_length), scalars(kind, values, count), view(index, count)) };
         let slot = slot.and_then(|slot| str::from_utf8(slot).ok()).ok_or(Refusal::BadSlot)?;
         let values = values.ok_or(Refusal::BadArgument)?;
-        let vector = match index {
-            None => Vector::Dense(values),
-            Some(index) => Vector::Sparse { dim, index, values },
-        };
-        device.client.prepare(slot, vector, now)
+        device.client.prepare(slot, Vector::new(values, index, dim), now)
     })
 }
 
@@ -281,6 +248,21 @@ pub unsafe extern "C" fn scumble_device_numbers(client: *mut ScumbleDevice, numb
     })
 }
 
+/// The plan for the encoding-only module: the campaign's name and the integers of its law, all checked here. Refused for
+/// mechanisms other than bits and symbols of OPORP.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scumble_device_plan(
+    client: *mut ScumbleDevice,
+    bytes: *mut *const u8,
+    length: *mut usize,
+) -> i32 {
+    with(client, |device| {
+        device.out = Zeroizing::new(device.client.plan()?);
+        // SAFETY: as above.
+        unsafe { give(&device.out, bytes, length) }
+    })
+}
+
 /// How often the state has changed. A host that keeps this number elsewhere notices a restored backup.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scumble_device_generation(client: *const ScumbleDevice) -> u64 {
@@ -288,48 +270,9 @@ pub unsafe extern "C" fn scumble_device_generation(client: *const ScumbleDevice)
     unsafe { client.as_ref() }.map_or(0, |device| device.client.generation())
 }
 
-/// Runs; a panic becomes a code and never crosses the border.
-fn guard(run: impl FnOnce() -> Result<(), Refusal>) -> i32 {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => 0,
-        Ok(Err(refusal)) => refusal as i32,
-        Err(_) => Refusal::Internal as i32,
-    }
-}
-
 fn with(client: *mut ScumbleDevice, run: impl FnOnce(&mut ScumbleDevice) -> Result<(), Refusal>) -> i32 {
     // SAFETY: null, or a client that is open and not in use.
     guard(|| run(unsafe { client.as_mut() }.ok_or(Refusal::BadArgument)?))
-}
-
-/// So many values from a pointer; `None` for null.
-unsafe fn view<'a, T>(pointer: *const T, length: usize) -> Option<&'a [T]> {
-    let aligned =
-        pointer.is_aligned() && length.checked_mul(size_of::<T>()).is_some_and(|size| size < isize::MAX as usize);
-    // SAFETY: the caller vouches for so many values.
-    (!pointer.is_null() && aligned).then(|| unsafe { slice::from_raw_parts(pointer, length) })
-}
-
-unsafe fn scalars<'a>(kind: u32, values: *const c_void, count: usize) -> Option<Scalars<'a>> {
-    // SAFETY: the caller vouches for so many values of this kind; a pointer that is not aligned for it is refused.
-    unsafe {
-        match kind {
-            0 => view(values.cast(), count).map(Scalars::F32),
-            1 => view(values.cast(), count).map(Scalars::F64),
-            2 => view(values.cast(), count).map(Scalars::I16),
-            3 => view(values.cast(), count).map(Scalars::U8),
-            _ => None,
-        }
-    }
-}
-
-unsafe fn give(from: &[u8], bytes: *mut *const u8, length: *mut usize) -> Result<(), Refusal> {
-    if bytes.is_null() || length.is_null() {
-        return Err(Refusal::BadArgument);
-    }
-    // SAFETY: not null, and the caller's to write.
-    unsafe { (*bytes, *length) = (from.as_ptr(), from.len()) };
-    Ok(())
 }
 
 // The header names these numbers.

@@ -1,6 +1,6 @@
 //! A small strict reader of JSON: what a campaign needs, nothing repaired, nothing guessed.
 
-use crate::decimal::double;
+use scumble_core::exact;
 use scumble_core::facts::Fact;
 
 /// Nesting that is read at the most.
@@ -53,17 +53,26 @@ impl<'a> Json<'a> {
     /// The double nearest to a number.
     pub fn double(&self) -> Option<f64> {
         match self {
-            Self::Number(digits) => double(digits),
+            Self::Number(digits) => exact::read(digits),
             _ => None,
         }
     }
 
     /// A whole number of a Rust type, if its digits are one.
-    pub fn number<T: std::str::FromStr>(&self) -> Option<T> {
-        match self {
-            Self::Number(digits) => digits.parse().ok(),
-            _ => None,
-        }
+    pub fn number<T: TryFrom<i128>>(&self) -> Option<T> {
+        T::try_from(self.integer()?).ok()
+    }
+
+    /// Digits of at most 64 bits, with a sign: one reader for all types.
+    fn integer(&self) -> Option<i128> {
+        let Self::Number(text) = self else { return None };
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let digit = |sum: u64, byte: u8| {
+            let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+            sum.checked_mul(10)?.checked_add(digit.into())
+        };
+        let size = i128::from(digits.bytes().try_fold(0, digit).filter(|_| !digits.is_empty())?);
+        Some(if digits.len() < text.len() { -size } else { size })
     }
 
     /// The items of a list.

@@ -7,23 +7,30 @@
 //! | module | holds |
 //! |---|---|
 //! | [`refusal`] | every way to say no: a code and a sentence |
-//! | [`decimal`] | digits to doubles |
+//! | `heap` | the memory of the WASM modules |
 //! | [`json`] | a small strict reader |
+//! | [`signature`] | Ed25519, checked |
 //! | [`campaign`] | the campaign as a device reads, checks and derives it |
 //! | [`policy`] | losses as integers, and the device's own limits |
 //! | [`state`] | what a device keeps: key, charges, pending reports, sealed |
 //! | [`client`] | prepare, store, commit, send, settle |
+//! | [`encode`] | reports by a plan that was checked elsewhere, for the encoding-only module |
 //! | [`ffi`] | the same as a C ABI, and as the exports of a WASM module |
 
 pub mod campaign;
 pub mod client;
-pub mod decimal;
+pub mod encode;
 pub mod entropy;
 #[cfg(feature = "ffi")]
 pub mod ffi;
+#[cfg(any(test, target_arch = "wasm32"))]
+pub mod heap;
 pub mod json;
+#[cfg(any(feature = "ffi", feature = "encode"))]
+pub mod memory;
 pub mod policy;
 pub mod refusal;
+pub mod signature;
 pub mod state;
 
 pub use campaign::Trust;

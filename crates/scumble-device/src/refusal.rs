@@ -54,6 +54,8 @@ refusals! {
     21 NotCommitted "The last prepare was neither committed nor abandoned.";
     22 TooManyPending "Too many reports wait to be sent.";
     23 Internal "The client failed inside; nothing was shown.";
+    24 NotAPlan "This is not a plan that this version can read.";
+    25 NoPlan "The encoding-only module does not have this campaign's mechanism.";
 }
 
 impl fmt::Display for Refusal {

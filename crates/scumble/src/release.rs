@@ -54,6 +54,37 @@ impl Release {
         self
     }
 
+    /// Several releases as one table, in this order: what several collectors of one campaign have exported. They must be
+    /// of one mechanism and encoding, and for the same campaign and persons. Ids and labels stay behind: ids number the
+    /// rows of each. A row that two of them have counts twice.
+    pub fn together(parts: Vec<Self>) -> Result<Self, ParameterError> {
+        let mut parts = parts.into_iter();
+        let Some(Self { certificate: first, mechanism, encoder, mut bytes, .. }) = parts.next() else {
+            return Err(ParameterError::invalid("there is no release"));
+        };
+        let marks =
+            |certificate: &Certificate| (certificate.sticky, certificate.person.clone(), certificate.campaign.clone());
+        for part in parts {
+            first.same_projection(&part.certificate)?;
+            if part.mechanism.digest() != mechanism.digest() || part.encoder.encoding() != encoder.encoding() {
+                return Err(ParameterError::invalid(
+                    "the releases differ in mechanism, noise or encoding: their rows have no common law",
+                ));
+            }
+            if marks(&first) != marks(&part.certificate) {
+                return Err(ParameterError::invalid(
+                    "the releases are not of one campaign, or count persons otherwise: they cannot be taken together",
+                ));
+            }
+            bytes.extend(part.bytes);
+        }
+        let rows = bytes.len() / encoder.bytes_per_row();
+        let mut hasher = ContentHasher::new(ColumnLayout::encoded(encoder.encoding(), encoder.k()));
+        hasher.update(rows, &bytes, None, None);
+        let certificate = Certificate::new(&mechanism, &encoder, rows as u64, hasher.finish().into()).like(&first);
+        Ok(Self { certificate, mechanism, encoder, bytes, ids: None, labels: None })
+    }
+
     /// Puts together what a file held, after checking the certificate's text and that the parts fit it.
     pub fn from_parts(
         certificate: &str,

@@ -44,15 +44,12 @@ enum {
     SCUMBLE_DEVICE_NOT_COMMITTED = 21, /* The last prepare was neither committed nor abandoned. */
     SCUMBLE_DEVICE_TOO_MANY_PENDING = 22, /* Too many reports wait to be sent. */
     SCUMBLE_DEVICE_INTERNAL = 23, /* The client failed inside; nothing was shown. */
+    SCUMBLE_DEVICE_NOT_A_PLAN = 24, /* This is not a plan that this version can read. */
+    SCUMBLE_DEVICE_NO_PLAN = 25, /* The encoding-only module does not have this campaign's mechanism. */
 };
 
 /* Kinds of numbers. */
 enum { SCUMBLE_DEVICE_FLOAT = 0, SCUMBLE_DEVICE_DOUBLE = 1, SCUMBLE_DEVICE_INT16 = 2, SCUMBLE_DEVICE_UINT8 = 3 };
-
-/*
- * Version of this ABI. A change of meaning gets a new number.
- */
-uint32_t scumble_device_abi(void);
 
 /*
  * The sentence of a code: static, ends in a zero byte, holds nothing private.
@@ -68,6 +65,11 @@ uint8_t *scumble_device_alloc(size_t length);
  * Wipes and gives back what `scumble_device_alloc` gave, of the same length.
  */
 void scumble_device_free(uint8_t *pointer, size_t length);
+
+/*
+ * Version of this ABI. A change of meaning gets a new number.
+ */
+uint32_t scumble_device_abi(void);
 
 /*
  * Opens a client: checks the campaign's signature and numbers, the policy, and the stored state.
@@ -141,6 +143,12 @@ int32_t scumble_device_digest(ScumbleDevice *client, const uint8_t **bytes, size
  * delta of one content, epsilon and delta that this device has spent in that unit, and the most that it may spend.
  */
 int32_t scumble_device_numbers(ScumbleDevice *client, double *numbers);
+
+/*
+ * The plan for the encoding-only module: the campaign's name and the integers of its law, all checked here. Refused
+ * for mechanisms other than bits and symbols of OPORP.
+ */
+int32_t scumble_device_plan(ScumbleDevice *client, const uint8_t **bytes, size_t *length);
 
 /*
  * How often the state has changed. A host that keeps this number elsewhere notices a restored backup.

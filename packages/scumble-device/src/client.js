@@ -1,6 +1,6 @@
 // Prepare, store, commit, send, settle. What is stored is stored before any bytes are given out.
 
-import { Abi, Refusal } from './abi.js'
+import { Abi, EncoderAbi, Refusal } from './abi.js'
 
 /** Tries of a change when others write at the same time. */
 const TRIES = 50
@@ -42,6 +42,11 @@ export class Client {
   /** The campaign's name: 64 hexadecimal digits. */
   get digest() {
     return hex(this.#abi.digest(this.#client))
+  }
+
+  /** What the encoding-only module needs: the campaign's name and the integers of its law, checked here. */
+  plan() {
+    return this.#abi.plan(this.#client)
   }
 
   /** Unit, loss of one content, what this device has spent in that unit and the most that it may. */
@@ -130,6 +135,34 @@ async function post(fetch, url, body) {
   const later = response.status === 408 || response.status === 425 || response.status === 429
   return later || response.status >= 500 || response.status < 400 || response.status === 401 || response.status === 404
     ? 'waiting' : 'refused'
+}
+
+/**
+ * Writes reports by a plan that was checked elsewhere. It checks no signature, derives no law, charges nothing and stores
+ * nothing: all that is the host's. The bytes are those of `Client` for the same key, slot, vector and period.
+ */
+export class Encoder {
+  #abi
+  #encoder
+
+  /** @param {import('./index.js').EncoderOptions} options */
+  static async open({ plan, key: secret, module }) {
+    if (!(plan instanceof Uint8Array)) throw new TypeError('plan must be the bytes of client.plan()')
+    const encoder = new Encoder()
+    encoder.#abi = await EncoderAbi.load(module)
+    encoder.#encoder = encoder.#abi.open(plan, key(secret))
+    return encoder
+  }
+
+  /** The report of a vector for a period, counted from 0. */
+  report(slot, vector, period) {
+    return this.#abi.report(this.#encoder, slot, numbers(vector), period)
+  }
+
+  /** Ends the encoder and wipes its key. */
+  close() {
+    this.#abi.close(this.#encoder)
+  }
 }
 
 /** The vector as one of the four kinds of numbers that the module takes. */

@@ -94,7 +94,27 @@ export class Client {
   report(slot: string, vector: Numbers | Sparse, options?: { now?: number }): Promise<Uint8Array | null>
   /** Sends what waits, each report by itself. */
   send(fetch?: typeof globalThis.fetch): Promise<Sent>
+  /** What the encoding-only module needs; refused (code 25) for mechanisms that it does not have. */
+  plan(): Uint8Array
   /** Ends the client and wipes its memory. */
+  close(): void
+}
+
+export interface EncoderOptions {
+  /** What `client.plan()` gave, from a client that checked the campaign. */
+  plan: Uint8Array
+  /** The device's secret key: 32 random bytes, made once. */
+  key: Key
+  /** Another copy of the encoding-only WASM module. */
+  module?: WebAssembly.Module | BufferSource | Promise<WebAssembly.Module | BufferSource>
+}
+
+/** Writes reports by a plan. It checks no signature and no law, charges nothing and stores nothing: the host does. */
+export class Encoder {
+  static open(options: EncoderOptions): Promise<Encoder>
+  /** The report of a vector for a period, counted from 0. */
+  report(slot: string, vector: Numbers | Sparse, period: number): Uint8Array
+  /** Ends the encoder and wipes its key. */
   close(): void
 }
 

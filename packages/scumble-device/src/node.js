@@ -3,19 +3,26 @@
 import { constants } from 'node:fs'
 import { link, open, readdir, readFile, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { Client as Any, Refusal } from './client.js'
+import { Client as Any, Encoder as AnyEncoder, Refusal } from './client.js'
 import { indexedDbStorage, memoryStorage, same } from './storage.js'
 
-let compiled
+const compiled = {}
 
-function module() {
-  compiled ??= readFile(new URL('../wasm/scumble_device.wasm', import.meta.url)).then((bytes) => WebAssembly.compile(bytes))
-  return compiled
+function module(name) {
+  const address = new URL(`../wasm/${name}.wasm`, import.meta.url)
+  compiled[name] ??= readFile(address).then((bytes) => WebAssembly.compile(bytes))
+  return compiled[name]
 }
 
 export class Client extends Any {
   static async open(options) {
-    return Any.open({ ...options, module: await (options.module ?? module()) })
+    return Any.open({ ...options, module: await (options.module ?? module('scumble_device')) })
+  }
+}
+
+export class Encoder extends AnyEncoder {
+  static async open(options) {
+    return AnyEncoder.open({ ...options, module: await (options.module ?? module('scumble_encoder')) })
   }
 }
 

@@ -2,8 +2,12 @@
 
 use crate::support::*;
 use Outcome::{Accepted, Closed, Conflict, Duplicate};
+use scumble::campaign::Periods;
 use scumble::certificate::Certificate;
-use scumble::files::read_release;
+use scumble::files::{open_release, read_release, write_release};
+use scumble::release::Release;
+use scumble::search::{Queries, Table};
+use scumble::statistics;
 use scumble_collector::collection::Collection;
 use scumble_collector::export::{ExportError, export};
 use scumble_collector::store::{CampaignKey, Outcome, SCHEMA_VERSION, Store, StoreError};
@@ -134,6 +138,61 @@ fn exports_are_exact_repeatable_and_verifiable() {
         let unknown = export(&mut *store, key, &collection, START + 8 * PERIOD, Some(9), None, &out.join("e.parquet"));
         assert!(matches!(unknown, Err(ExportError::Unknown(9))));
     }
+}
+
+/// Two machines collect for one campaign: their exports are searched and counted as one table.
+#[test]
+fn exports_of_several_collectors_count_together() {
+    let (_folder, out) = folder();
+    let files: Vec<_> = (0..2)
+        .map(|machine| {
+            let place = Place::sqlite();
+            let mut store = place.open().unwrap();
+            let (collection, key) = add(&mut *store);
+            let persons = 100 * (machine + 1);
+            let reports: Vec<_> = (0..persons)
+                .map(|person| report(key, 0, person, (person + 1000 * machine).wrapping_mul(2_654_435_761)))
+                .collect();
+            store.append(&reports).unwrap();
+            let path = out.join(format!("{machine}.parquet"));
+            write(&mut *store, key, &collection, START + 5 * PERIOD, &path).unwrap();
+            path
+        })
+        .collect();
+    let parts: Vec<Release> = files.iter().map(|path| open_release(path).unwrap()).collect();
+    let shares = |release: &Release| -> Vec<f64> {
+        let told = statistics::of(release, &statistics::Options::default()).unwrap();
+        told.share.family().unwrap().figures.iter().map(|figure| figure.value).collect()
+    };
+    let [first, second] = [shares(&parts[0]), shares(&parts[1])];
+    let all = Release::together(parts.clone()).unwrap();
+    assert_eq!((all.len(), &all.certificate().campaign), (300, &parts[0].certificate().campaign));
+    assert!(all.certificate().campaign.is_some());
+    for (j, share) in shares(&all).into_iter().enumerate() {
+        assert!((share - (first[j] + 2.0 * second[j]) / 3.0).abs() < 1e-9, "coordinate {j}");
+    }
+
+    // A row of the second is its own nearest one among all.
+    let (row, k) = (parts[1].row(150), all.k());
+    let table = Table::open(&files).unwrap();
+    let found = table.search(Queries::Released(&parts[1]), 1, None).unwrap().run().unwrap();
+    assert_eq!((table.len(), found.hits.len()), (300, 200));
+    let (path, place) = found.place(found.hits[150][0].row);
+    assert_eq!((path, parts[1].row(place)), (files[1].as_path(), row), "{k} bits");
+
+    // What is together is written and read like any release, campaign and all; others are refused.
+    write_release(&out.join("all.parquet"), &all).unwrap();
+    let again = open_release(&out.join("all.parquet")).unwrap();
+    assert_eq!((again.bytes(), &again.certificate().campaign), (all.bytes(), &all.certificate().campaign));
+    let other = collection_named("other", Periods { first: START, seconds: PERIOD, count: 20 });
+    let place = Place::sqlite();
+    let mut store = place.open().unwrap();
+    let key = store.add_campaign(&other.name(), other.text()).unwrap();
+    store.append(&(0..9).map(|person| report(key, 0, person, person)).collect::<Vec<_>>()).unwrap();
+    write(&mut *store, key, &other, START + 5 * PERIOD, &out.join("other.parquet")).unwrap();
+    let stranger = open_release(&out.join("other.parquet")).unwrap();
+    let refused = Release::together(vec![all, stranger]).unwrap_err();
+    assert!(refused.to_string().contains("not of one campaign"), "{refused}");
 }
 
 /// A crash between record and file: the export without a file is the next one that is written.

@@ -170,11 +170,11 @@ fn ln(num: &BigUint, den: &BigUint) -> f64 {
     let octaves = num.bits() as i64 - den.bits() as i64;
     if octaves.abs() <= 1 {
         let excess = BigRational::new(BigInt::from(num.clone()) - BigInt::from(den.clone()), den.clone().into());
-        return libm::log1p(excess.to_f64().expect("between -1 and 3"));
+        return libm::log1p(super::to_f64(&excess));
     }
     let (num, den) =
         if octaves > 0 { (num.clone(), den << octaves as u64) } else { (num << -octaves as u64, den.clone()) };
-    let rest = BigRational::new(num.into(), den.into()).to_f64().expect("between 1/2 and 2");
+    let rest = super::nearest(num, den).expect("between 1/2 and 2");
     octaves as f64 * std::f64::consts::LN_2 + libm::log(rest)
 }
 

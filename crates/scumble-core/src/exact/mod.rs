@@ -6,15 +6,18 @@
 
 mod angle;
 mod compose;
+mod decimal;
 mod exp;
 mod normal;
 
 pub use angle::sign_change_upper;
 pub use compose::{composed_delta_upper, mixed_delta_upper};
+pub use decimal::{digits, nearest, read, shortest};
 pub use exp::{Exp, WorstRatio, at_most_exp, exp_ceil, exp_floor, ln_upper};
 pub use normal::{Normal, gaussian_delta_upper, normal_tail};
 
 use num_rational::BigRational;
+use num_traits::{Signed, Zero};
 
 /// The exact value of a finite double.
 ///
@@ -22,4 +25,17 @@ use num_rational::BigRational;
 /// On NaN and infinities, which have none.
 pub fn rational(x: f64) -> BigRational {
     BigRational::from_float(x).expect("a finite number")
+}
+
+/// The double nearest to a ratio; 0 below every double.
+///
+/// # Panics
+/// When it is beyond all doubles.
+pub fn to_f64(ratio: &BigRational) -> f64 {
+    let (top, bottom) = (ratio.numer(), ratio.denom());
+    if top.is_zero() || top.bits() + 1075 < bottom.bits() {
+        return 0.0;
+    }
+    let size = nearest(top.magnitude().clone(), bottom.magnitude().clone()).expect("within the range of doubles");
+    if top.is_negative() { -size } else { size }
 }

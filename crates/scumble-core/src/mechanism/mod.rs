@@ -21,7 +21,7 @@ pub mod record;
 pub use beside::Beside;
 pub use id::{MechanismId, NotionKind, OutputKind};
 pub use parameters::{Parameters, Purpose, SignrpMode};
-pub(crate) use perturbation::{BlockPerturbation, Released};
+pub(crate) use perturbation::{BlockPerturbation, Released, draw_symbols, flip_signs};
 pub use perturbation::{Classes, IndividualNoise, Perturbation, Side, level, step};
 pub use prior::{Posterior, Prior};
 pub use record::{Cap, Gain, two_sided_quantile};
@@ -33,7 +33,7 @@ use crate::noise::SecretRng;
 use crate::parallel;
 use crate::privacy::{Claim, Promise, Unit};
 use crate::projection::{BlockProjector, Projection};
-use crate::vectors::{Grid, PrivateRow, QuantisedRow, Range, Rows};
+use crate::vectors::{Grid, PrivateRow, QuantisedRow, Range, Rows, power_of_two};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
@@ -160,7 +160,7 @@ impl Mechanism {
     pub fn value_unit(&self) -> f64 {
         match &self.perturbation {
             Perturbation::Noise { shift, .. } => {
-                self.projection.sketch_unit() * f64::from(*shift).exp2() * self.grid.step()
+                self.projection.sketch_unit() * power_of_two(*shift as i32) * self.grid.step()
             }
             Perturbation::NoisySign { .. }
             | Perturbation::Flips { .. }

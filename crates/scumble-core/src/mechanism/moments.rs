@@ -2,8 +2,8 @@
 
 use super::Moments;
 use crate::calibration::{Ratio, gaussian, laplace, staircase};
+use crate::exact;
 use crate::noise::Noise;
-use num_traits::ToPrimitive;
 
 /// Moments of an integer law, in steps.
 pub(crate) fn moments(noise: &Noise) -> Moments {
@@ -17,7 +17,7 @@ pub(crate) fn moments(noise: &Noise) -> Moments {
             (staircase::variance(b, steps, r), staircase::fourth_moment(b, steps, r))
         }
         Noise::Gaussian(law) => {
-            let sigma = law.sigma().to_f64().expect("a finite sigma");
+            let sigma = exact::to_f64(law.sigma());
             (gaussian::rounded_variance(sigma), gaussian::rounded_fourth_moment(sigma))
         }
     };

@@ -52,6 +52,16 @@ impl std::fmt::Display for Purpose {
     }
 }
 
+impl Purpose {
+    /// As digests have it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Search => "Search",
+            Self::Training => "Training",
+        }
+    }
+}
+
 impl std::str::FromStr for Purpose {
     type Err = ParameterError;
 
@@ -232,8 +242,8 @@ impl Parameters {
             ("delta", (*delta).into()),
             ("beta", (*beta).into()),
             ("range", Fact::list([range.lo, range.hi])),
-            ("unit", unit.to_string().into()),
-            ("projection", projection.map(|kind| kind.to_string()).into()),
+            ("unit", unit.as_str().into()),
+            ("projection", projection.map(String::from).into()),
             ("seed", seed.to_hex().into()),
             ("sketch_clip", (*sketch_clip).into()),
             ("norm_bound", (*norm_bound).into()),
@@ -251,7 +261,7 @@ impl Parameters {
         fields.extend(bins.as_ref().map(|bins| ("bins", bins.name().into())));
         fields.extend(components.as_ref().map(|file| ("components", file.name().into())));
         fields.extend(book.as_ref().map(|file| ("book", file.name().into())));
-        fields.extend(purpose.map(|purpose| ("purpose", format!("{purpose:?}").into())));
+        fields.extend(purpose.map(|purpose| ("purpose", purpose.name().into())));
         Fact::Fields(fields)
     }
 

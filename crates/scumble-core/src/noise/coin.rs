@@ -8,7 +8,7 @@ use super::geometric::positive;
 use super::rng::SecretRng;
 use crate::error::ParameterError;
 use crate::exact::{WorstRatio, exp_ceil, exp_floor};
-use crate::facts::Fact;
+use crate::facts::{Fact, hex};
 use num_bigint::{BigInt, BigUint};
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -133,7 +133,7 @@ impl FlipTable {
             ("law", "flip-table".into()),
             ("first_thresholds", Fact::list(self.thresholds.iter().take(8).map(u64::to_string))),
             ("levels", self.thresholds.len().into()),
-            ("digest", blake3::hash(&bytes).to_hex().to_string().into()),
+            ("digest", hex(blake3::hash(&bytes).as_bytes()).into()),
         ])
     }
 

@@ -5,7 +5,7 @@ use super::half::{BlockNoise, Tail};
 use super::rng::SecretRng;
 use super::{Laplace, RoundedGaussian, Staircase};
 use crate::error::ParameterError;
-use crate::exact::WorstRatio;
+use crate::exact::{self, WorstRatio};
 use crate::facts::Fact;
 use num_rational::BigRational;
 
@@ -41,6 +41,12 @@ impl From<RoundedGaussian> for Noise {
     }
 }
 
+/// A positive ratio as `n/d`, or `n` when it is whole.
+fn ratio_text(ratio: &BigRational) -> String {
+    let [top, bottom] = [ratio.numer(), ratio.denom()].map(|number| exact::digits(number.magnitude()));
+    if bottom == "1" { top } else { top + "/" + &bottom }
+}
+
 impl Noise {
     /// The integers that fix the law. 64-bit numbers are decimal strings, since JSON readers round large numbers.
     ///
@@ -58,7 +64,7 @@ impl Noise {
             ],
             Self::Gaussian(law) => vec![
                 ("law", "rounded-gaussian".into()),
-                ("sigma", Fact::decimal(law.sigma())),
+                ("sigma", ratio_text(law.sigma()).into()),
                 ("precision_bits", law.precision_bits().into()),
             ],
         })

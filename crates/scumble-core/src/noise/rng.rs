@@ -9,8 +9,8 @@
 
 use super::cipher::Cipher;
 use super::words::Words;
+use crate::chacha::ChaCha20Rng;
 use crate::entropy::{self, NoEntropy};
-use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::fmt;
 use std::sync::Arc;

@@ -29,13 +29,12 @@ pub struct SymbolTable {
 impl SymbolTable {
     /// Checks that the entries are a law a row and that neighbours are within e^epsilon of each other in every column.
     pub fn new(bits: u32, rows: Vec<Vec<u64>>, reach: usize, epsilon: &BigRational) -> Result<Self, ParameterError> {
-        let symbols = rows.first().map_or(0, Vec::len);
-        if !(2..=MOST_SYMBOLS).contains(&symbols) || rows.iter().any(|row| row.len() != symbols) {
+        if !has_equal_rows(&rows) {
             return Err(ParameterError::invalid(words!(
                 "a symbol table needs 2 to {MOST_SYMBOLS} columns in each row"
             )));
         }
-        if !matches!(bits, 32 | 62) || rows.iter().any(|row| sum(row) != 1 << bits || row.contains(&0)) {
+        if !has_laws(bits, &rows) {
             return Err(ParameterError::invalid("each row of a symbol table must be positive and sum to 2^32 or 2^62"));
         }
         let worst = worst_ratio(&rows, reach);
@@ -49,16 +48,14 @@ impl SymbolTable {
                 "a larger epsilon, or another number of symbols",
             ));
         }
-        let below = rows
-            .iter()
-            .flat_map(|row| {
-                row[..symbols - 1].iter().scan(0, |sum, entry| {
-                    *sum += entry;
-                    Some(*sum)
-                })
-            })
-            .collect();
-        Ok(Self { bits, reach, rows, below, worst })
+        Ok(Self { bits, reach, below: borders(&rows), rows, worst })
+    }
+
+    /// A table of laws that someone else has derived and vouches for: neighbours are not compared here.
+    pub(crate) fn vouched(bits: u32, rows: Vec<Vec<u64>>) -> Option<Self> {
+        let worst = WorstRatio { num: BigUint::ZERO, den: BigUint::ZERO, power: 1 };
+        let fits = has_equal_rows(&rows) && has_laws(bits, &rows);
+        fits.then(|| Self { bits, reach: 0, below: borders(&rows), rows, worst })
     }
 
     /// The table of rows proportional to `weights`: a little of the uniform law is mixed in, entries are rounded down,
@@ -150,6 +147,27 @@ impl SymbolTable {
             ("table", Fact::list(self.rows.iter().map(text))),
         ])
     }
+}
+
+fn has_equal_rows(rows: &[Vec<u64>]) -> bool {
+    let symbols = rows.first().map_or(0, Vec::len);
+    (2..=MOST_SYMBOLS).contains(&symbols) && rows.iter().all(|row| row.len() == symbols)
+}
+
+fn has_laws(bits: u32, rows: &[Vec<u64>]) -> bool {
+    matches!(bits, 32 | 62) && rows.iter().all(|row| sum(row) == 1 << bits && !row.contains(&0))
+}
+
+/// Row by row, the sums of the first 1, 2, .. entries.
+fn borders(rows: &[Vec<u64>]) -> Vec<u64> {
+    let sums = |row: &Vec<u64>| -> Vec<u64> {
+        let add = |sum: &mut u64, entry: &u64| {
+            *sum += entry;
+            Some(*sum)
+        };
+        row[..row.len() - 1].iter().scan(0, add).collect()
+    };
+    rows.iter().flat_map(sums).collect()
 }
 
 /// Bits of the denominator, and the share of the uniform law as a negative power of two.

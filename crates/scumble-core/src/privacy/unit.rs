@@ -19,6 +19,16 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Attribute => "attribute",
+            Self::L1 => "l1",
+            Self::L2 => "l2",
+            Self::Record => "record",
+        }
+    }
+
     /// Who is protected from which change, in one plain phrase.
     pub fn phrase(self, beta: f64) -> String {
         match self {
@@ -42,12 +52,7 @@ impl Unit {
 
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Attribute => "attribute",
-            Self::L1 => "l1",
-            Self::L2 => "l2",
-            Self::Record => "record",
-        })
+        f.write_str(self.as_str())
     }
 }
 
@@ -57,7 +62,7 @@ impl FromStr for Unit {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         [Self::Attribute, Self::L1, Self::L2, Self::Record]
             .into_iter()
-            .find(|unit| unit.to_string() == text)
+            .find(|unit| unit.as_str() == text)
             .ok_or_else(|| ParameterError::invalid(words!("unknown unit '{text}': use attribute, l1, l2 or record")))
     }
 }

@@ -6,8 +6,10 @@
 //! A partition must never be learned from the rows that are released. The file format is in `docs/bins-format.md`.
 
 use crate::error::ParameterError;
+use crate::exact;
+use crate::facts::hex;
 use sha2::{Digest, Sha256};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -41,13 +43,20 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// As files have it.
+    fn text(&self) -> String {
+        match self {
+            Self::Made => "made".into(),
+            Self::Sample { rows, sha256 } => ["sample ", &rows.to_string(), " ", &hex(sha256)].concat(),
+            Self::Release { sha256 } => ["release ", &hex(sha256)].concat(),
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Made => f.write_str("made"),
-            Self::Sample { rows, sha256 } => write!(f, "sample {rows} {}", hex(sha256)),
-            Self::Release { sha256 } => write!(f, "release {}", hex(sha256)),
-        }
+        f.write_str(&self.text())
     }
 }
 
@@ -186,20 +195,20 @@ impl Bins {
 
     /// The one text form of these bins.
     pub fn to_text(&self) -> String {
-        let mut text =
-            format!("{HEADING}\nattributes {}\nbins {}\nfrom {}\n", self.places.len(), self.bins, self.origin);
+        let (attributes, bins, origin) = (self.places.len().to_string(), self.bins.to_string(), self.origin.text());
+        let mut text = [HEADING, "\nattributes ", &attributes, "\nbins ", &bins, "\nfrom ", &origin, "\n"].concat();
         let mut lines = vec![String::from("bin"); self.bins];
         for (attribute, (bin, plus)) in
             (0..).zip(0..self.dim()).filter_map(|(i, a): (usize, _)| Some((i, self.place(a)?)))
         {
-            let _ = write!(lines[bin], " {}{attribute}", if plus { '+' } else { '-' }); // into memory
+            lines[bin].extend([if plus { " +" } else { " -" }, &attribute.to_string()]);
         }
         for (bin, line) in lines.iter().enumerate() {
             text.push_str(line);
             text.push('\n');
             if let Some(law) = self.law(bin) {
                 text.push_str("law");
-                law.iter().for_each(|value| _ = write!(text, " {value}"));
+                law.iter().for_each(|&value| text.extend([" ", &exact::shortest(value)]));
                 text.push('\n');
             }
         }
@@ -269,7 +278,7 @@ impl Bins {
     fn read_law(&mut self, line: usize, bin: usize, values: &str) -> Result<(), BinsError> {
         let before = self.laws.len();
         for value in values.strip_prefix(' ').ok_or(BinsError::Law { line })?.split(' ') {
-            self.laws.push(value.parse().map_err(|_| BinsError::Law { line })?);
+            self.laws.push(exact::read(value).ok_or(BinsError::Law { line })?);
         }
         let law = &self.laws[before..];
         if bin == 0 {
@@ -300,11 +309,6 @@ pub(super) fn origin(text: &str) -> Option<Origin> {
         ["release", sha256] => Some(Origin::Release { sha256: unhex(sha256)? }),
         _ => None,
     }
-}
-
-/// Lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// 64 lower-case hexadecimal digits.
@@ -365,11 +369,18 @@ impl ImageGrid {
     }
 }
 
+impl ImageGrid {
+    /// As it is asked for.
+    fn text(&self) -> String {
+        let [rows, columns, colours] = [self.rows, self.columns, self.colours].map(|side| side.to_string());
+        let colours = if self.colours > 1 { ["x", &colours] } else { [""; 2] };
+        ["grid:", &rows, "x", &columns].into_iter().chain(colours).collect()
+    }
+}
+
 impl fmt::Display for ImageGrid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns, colours } = self;
-        write!(f, "grid:{rows}x{columns}")?;
-        if *colours > 1 { write!(f, "x{colours}") } else { Ok(()) }
+        f.write_str(&self.text())
     }
 }
 
@@ -445,7 +456,7 @@ impl BinsFile {
 impl Partition {
     /// The partition of a file's bytes.
     pub fn from_file(bytes: &[u8]) -> Result<Self, ParameterError> {
-        let bins = Bins::parse(bytes).map_err(|error| ParameterError::invalid(error.to_string()))?;
+        let bins = Bins::parse(bytes).map_err(|error| ParameterError::invalid(words!("{error}")))?;
         if bins.to_text().as_bytes() != bytes {
             return Err(ParameterError::invalid("the file of bins is not in its one form: write its numbers shortest"));
         }
@@ -517,8 +528,8 @@ impl Partition {
     /// The name in a certificate: the grid, or the hash of the file.
     pub fn name(&self) -> String {
         match self {
-            Self::Grid(grid) => grid.to_string(),
-            Self::File(file) => format!("sha256:{}", hex(&file.sha256)),
+            Self::Grid(grid) => grid.text(),
+            Self::File(file) => String::from("sha256:") + &hex(&file.sha256),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The kinds of projection and how they are written.
 
 use crate::error::ParameterError;
+use crate::exact;
 use std::fmt;
 use std::str::FromStr;
 
@@ -45,17 +46,7 @@ impl ProjectionKind {
 
 impl fmt::Display for ProjectionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Identity => f.write_str("none"),
-            Self::Gaussian => f.write_str("gaussian"),
-            Self::Uniform => f.write_str("uniform"),
-            Self::VerySparse { s } => write!(f, "very-sparse:{s}"),
-            Self::Rademacher => f.write_str("rademacher"),
-            Self::Oporp { repeats: 1 } => f.write_str("oporp"),
-            Self::Oporp { repeats } => write!(f, "oporp:{repeats}"),
-            Self::Bins => f.write_str("bins"),
-            Self::Components => f.write_str("components"),
-        }
+        f.write_str(&String::from(*self))
     }
 }
 
@@ -68,7 +59,7 @@ impl FromStr for ProjectionKind {
             ("none", None) => Some(Self::Identity),
             ("gaussian", None) => Some(Self::Gaussian),
             ("uniform", None) => Some(Self::Uniform),
-            ("very-sparse", Some(s)) => s.parse().ok().map(|s| Self::VerySparse { s }),
+            ("very-sparse", Some(s)) => exact::read(s).map(|s| Self::VerySparse { s }),
             ("rademacher", None) => Some(Self::Rademacher),
             ("oporp", None) => Some(Self::Oporp { repeats: 1 }),
             ("bins", None) => Some(Self::Bins),
@@ -86,7 +77,18 @@ impl FromStr for ProjectionKind {
 
 impl From<ProjectionKind> for String {
     fn from(kind: ProjectionKind) -> Self {
-        kind.to_string()
+        let name = match kind {
+            ProjectionKind::Identity => "none",
+            ProjectionKind::Gaussian => "gaussian",
+            ProjectionKind::Uniform => "uniform",
+            ProjectionKind::VerySparse { s } => return Self::from("very-sparse:") + &exact::shortest(s),
+            ProjectionKind::Rademacher => "rademacher",
+            ProjectionKind::Oporp { repeats: 1 } => "oporp",
+            ProjectionKind::Oporp { repeats } => return Self::from("oporp:") + &repeats.to_string(),
+            ProjectionKind::Bins => "bins",
+            ProjectionKind::Components => "components",
+        };
+        name.into()
     }
 }
 

@@ -89,7 +89,7 @@ impl Projection {
                 Matrix::Oporp(Oporp::new(&seed, dim, k, repeats))
             }
             ProjectionKind::Bins | ProjectionKind::Components => {
-                return Err(ParameterError::invalid(format!(
+                return Err(ParameterError::invalid(words!(
                     "{kind} are given by --{kind}, not as a kind of projection"
                 )));
             }

@@ -26,6 +26,7 @@ pub(crate) use dense_blocks::pair_weights;
 pub(crate) use kernels::LANES;
 pub use kind::ProjectionKind;
 pub use matrix::Projection;
+pub(crate) use oporp::Oporp;
 pub use oporp::Sum;
 pub use seed::Seed;
 pub use table::{PublicTable, TableError, TableFile, TableKind};

@@ -102,7 +102,7 @@ pub(super) struct ByBin {
 }
 
 /// An OPORP, as a function of its seed and of the attributes that a public partition places.
-pub(super) struct Oporp {
+pub(crate) struct Oporp {
     dim: usize,
     bins: usize, // k/t, of one repetition
     even: Even,
@@ -120,7 +120,7 @@ struct Placed {
 
 impl Oporp {
     /// `repeats` divides `k`, and `k/repeats <= dim`.
-    pub(super) fn new(seed: &Seed, dim: usize, k: usize, repeats: usize) -> Self {
+    pub(crate) fn new(seed: &Seed, dim: usize, k: usize, repeats: usize) -> Self {
         let bins = k / repeats;
         let repetition = |r| {
             let keys = Stream::new(seed, PERMUTATION, r);
@@ -304,7 +304,7 @@ impl Oporp {
     }
 
     /// `out += W^T q`.
-    pub(super) fn apply<S: Sum>(&self, row: PrivateRow<'_>, out: &mut [S]) {
+    pub(crate) fn apply<S: Sum>(&self, row: PrivateRow<'_>, out: &mut [S]) {
         let touched = match row {
             PrivateRow::Dense(_) => row.entries().count(),
             PrivateRow::Sparse { index, .. } => index.len(),

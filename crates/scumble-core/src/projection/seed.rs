@@ -2,6 +2,7 @@
 
 use crate::entropy::{self, NoEntropy};
 use crate::error::ParameterError;
+use crate::facts::hex;
 use std::fmt;
 
 /// 32 public bytes that fix a projection on every machine.
@@ -32,7 +33,7 @@ impl Seed {
 
     /// 64 hexadecimal digits.
     pub fn to_hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The named ChaCha20 streams of a seed: key = seed, nonce = 4 letters and the repetition, counted in 32-bit words.
 
 use super::Seed;
-use rand_chacha::ChaCha20Rng;
+use crate::chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 /// Entries of a dense matrix.

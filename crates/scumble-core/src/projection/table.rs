@@ -1,8 +1,9 @@
 //! A public table of 16-bit integers with a text head: what components and books are stored as. The format is in
 //! `docs/bins-format.md`.
 
-use super::bins::{MOST_ATTRIBUTES, Origin, hex, number, origin, unhex};
+use super::bins::{MOST_ATTRIBUTES, Origin, number, origin, unhex};
 use crate::error::ParameterError;
+use crate::facts::hex;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ impl PublicTable {
     }
 
     fn checked(self) -> Result<Self, ParameterError> {
-        Self::parse(&self.to_bytes()).map_err(|error| ParameterError::invalid(error.to_string()))
+        Self::parse(&self.to_bytes()).map_err(|error| ParameterError::invalid(words!("{error}")))
     }
 
     /// What it is for.
@@ -185,7 +186,7 @@ impl PartialEq for TableFile {
 impl TableFile {
     /// Of a file's bytes.
     pub fn from_file(bytes: &[u8]) -> Result<Self, ParameterError> {
-        let table = PublicTable::parse(bytes).map_err(|error| ParameterError::invalid(error.to_string()))?;
+        let table = PublicTable::parse(bytes).map_err(|error| ParameterError::invalid(words!("{error}")))?;
         if table.to_bytes() != bytes {
             return Err(ParameterError::invalid("the public table's head is not in its one form"));
         }
@@ -209,17 +210,17 @@ impl TableFile {
             TableKind::Book => ("‹book›", "book"),
         };
         let Some(table) = &self.content else {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "the {what} lie in a file of their own: give the one whose sha256 is {} with {option}",
                 self.name()
             )));
         };
         let attributes = if kind == TableKind::Components { table.rows } else { table.columns };
         if table.kind != kind {
-            return Err(ParameterError::invalid(format!("{option} was given another kind of public table")));
+            return Err(ParameterError::invalid(words!("{option} was given another kind of public table")));
         }
         if attributes != dim {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "the {what} are of {attributes} attributes, the rows have {dim}"
             )));
         }

@@ -95,6 +95,12 @@ impl Encoder {
         })
     }
 
+    /// Bits or symbols of k coordinates: codes without values.
+    pub(super) fn packed(encoding: Encoding, k: usize) -> Self {
+        let (values, centres) = (Vec::new(), Vec::new());
+        Self { encoding, k, divisor: 1, first: 0, unit: 1.0, values, centres, book: None }
+    }
+
     /// The layout.
     pub fn encoding(&self) -> Encoding {
         self.encoding

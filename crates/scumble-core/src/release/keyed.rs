@@ -8,6 +8,7 @@ use crate::mechanism::{Mechanism, Perturbation};
 use crate::noise::{BlockNoise, Keyed, KeyedStreams, NoiseKey};
 use crate::simd::LANES;
 use crate::vectors::content::{ContentHash, Evaluations};
+use crate::vectors::{Grid, PrivateRow};
 
 /// Version of the noise that a key gives. A change of any sampler or of what the key is applied to must raise it: else an
 /// unchanged row would be released twice with different noise, for one price.
@@ -32,12 +33,20 @@ pub struct KeyedNoise {
 
 impl KeyedNoise {
     pub(super) fn new(key: NoiseKey, mechanism: &Mechanism) -> Self {
-        let name = [&VERSION.to_le_bytes()[..], &mechanism.digest()].concat();
-        Self {
-            keyed: Keyed::new(key, name, mechanism.grid(), mechanism.parameters().dim),
-            tables: mechanism.perturbation().tables(),
-            k: mechanism.k(),
-        }
+        let (size, tables) = ((mechanism.parameters().dim, mechanism.k()), mechanism.perturbation().tables());
+        Self::of(key, &mechanism.digest(), mechanism.grid(), size, tables)
+    }
+
+    /// For the mechanism of this digest, with rows of so many attributes and outputs.
+    pub(super) fn of(
+        key: NoiseKey,
+        digest: &[u8; 32],
+        grid: &Grid,
+        (dim, k): (usize, usize),
+        tables: Option<BlockNoise>,
+    ) -> Self {
+        let name = [&VERSION.to_le_bytes()[..], digest].concat();
+        Self { keyed: Keyed::new(key, name, grid, dim), tables, k }
     }
 
     /// The hash of rows on the grid.
@@ -53,6 +62,14 @@ impl KeyedNoise {
     /// Where the streams of rows begin: a number for each row with its id.
     pub(super) fn starts<'i>(&self, rows: impl Iterator<Item = (Evaluations, &'i [u8])>, starts: &mut [u128]) {
         self.keyed.starts(rows, starts);
+    }
+
+    /// Where the stream of one row begins, and what a ledger knows of it.
+    pub(super) fn row(&self, u: PrivateRow<'_>, id: &[u8]) -> (u128, Fingerprint) {
+        let (row, mut start, mut print) = ([(self.content().row(u), id)], [0], [Fingerprint::default()]);
+        self.starts(row.into_iter(), &mut start);
+        self.fingerprints(row.into_iter(), &mut print);
+        (start[0], print[0])
     }
 
     /// Perturbs the projected row whose stream begins there, as a block would.

@@ -5,11 +5,13 @@
 mod encoder;
 mod encoding;
 mod keyed;
+mod plan;
 mod releaser;
 mod report;
 
 pub use encoder::{Encoder, EncodingStatement};
 pub use encoding::Encoding;
 pub use keyed::{Fingerprint, KeyedNoise};
+pub use plan::{Plan, Writer};
 pub use releaser::{NoiseSource, ReleaseError, Releaser, Worker};
 pub use report::{HEADER as REPORT_HEADER, Report};

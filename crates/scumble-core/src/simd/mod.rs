@@ -14,9 +14,11 @@ pub mod avx512;
 pub mod neon;
 
 use crate::error::ParameterError;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::sync::OnceLock;
 
 /// Environment variable that forces a level.
+#[cfg(any(test, target_arch = "x86_64", target_arch = "aarch64"))]
 const VARIABLE: &str = "SCUMBLE_SIMD";
 
 /// Proof that the processor has what a level needs: only detection makes one, so that kernels may rely on it.
@@ -79,11 +81,20 @@ pub fn check() -> Result<&'static str, ParameterError> {
     }
 }
 
+/// There is nothing to choose.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn chosen() -> &'static Result<Level, String> {
+    static SCALAR: Result<Level, String> = Ok(Level::Scalar);
+    &SCALAR
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn chosen() -> &'static Result<Level, String> {
     static CHOSEN: OnceLock<Result<Level, String>> = OnceLock::new();
     CHOSEN.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref()))
 }
 
+#[cfg(any(test, target_arch = "x86_64", target_arch = "aarch64"))]
 fn choose(asked: Option<&str>) -> Result<Level, String> {
     let lacking = |name: &str, what: &str| format!("{VARIABLE}={name}, but this processor has no {name}{what}");
     match asked {

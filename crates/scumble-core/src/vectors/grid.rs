@@ -147,7 +147,7 @@ impl Grid {
 /// A number of steps as an integer, with head room for sums and products of a few; never saturated or wrapped.
 fn in_steps(length: f64, steps: f64) -> Result<u64, ParameterError> {
     if !(0.0..1e18).contains(&steps) {
-        return Err(ParameterError::invalid(format!("{length} is more grid steps than can be counted")));
+        return Err(ParameterError::invalid(words!("{length} is more grid steps than can be counted")));
     }
     Ok(steps as u64)
 }
@@ -166,7 +166,8 @@ fn floor(x: f64) -> i64 {
     towards_zero - i64::from(towards_zero as f64 > x)
 }
 
-fn power_of_two(exponent: i32) -> f64 {
+/// 2^exponent, exactly.
+pub(crate) fn power_of_two(exponent: i32) -> f64 {
     libm::scalbn(1.0, exponent)
 }
 

@@ -7,6 +7,7 @@ mod grid;
 mod rows;
 mod table_hash;
 
+pub(crate) use grid::power_of_two;
 pub use grid::{Grid, Range};
 pub use rows::{Layout, PrivateRow, QuantisedRow, Rows, Scalars};
 pub use table_hash::TableHash;

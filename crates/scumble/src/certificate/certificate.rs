@@ -321,6 +321,19 @@ impl Certificate {
         self
     }
 
+    /// The same with what `other` says of its rows beside their noise: a key, persons, a campaign.
+    pub fn like(self, other: &Self) -> Self {
+        let certificate = if other.sticky { self.sticky() } else { self };
+        let certificate = match other.person.clone() {
+            Some(person) => certificate.for_persons(person),
+            None => certificate,
+        };
+        match &other.campaign {
+            Some(campaign) => certificate.collected(campaign),
+            None => certificate,
+        }
+    }
+
     /// The same, signed: the signature covers this text and, by its hashes, the released data.
     pub fn signed(mut self, key: &SigningKey) -> Self {
         self.signature = Some(key.sign(&self.digest));

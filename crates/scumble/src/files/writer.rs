@@ -63,13 +63,7 @@ pub fn write_release(path: &Path, release: &Release) -> Result<(), WriteError> {
             return own.to_json(); // with its signature, if it has one
         }
         // Parquet numbers rows that have no ids, and the hashes tell.
-        let certificate = Certificate::new(release.mechanism(), encoder, rows, content);
-        let certificate = if own.sticky { certificate.sticky() } else { certificate };
-        match own.person.clone() {
-            Some(person) => certificate.for_persons(person),
-            None => certificate,
-        }
-        .to_json()
+        Certificate::new(release.mechanism(), encoder, rows, content).like(own).to_json()
     })
 }
 

@@ -7,6 +7,7 @@ use crate::options::{Global, InputOptions};
 use crate::print::{self, fold, grouped, number};
 use clap::{Args, ValueEnum, ValueHint};
 use scumble::files::{open_release, read_all};
+use scumble::release::Release;
 use scumble::search::ExactQueries;
 use scumble::statistics::{self, Attributes, Family, Figure, Options, Told};
 use std::path::{Path, PathBuf};
@@ -22,9 +23,9 @@ use std::path::{Path, PathBuf};
                   figures.html\n  scumble statistics collected.parquet --false-reports 100 --shuffled --delta 1e-6"
 )]
 pub struct Statistics {
-    /// A release
-    #[arg(value_name = "RELEASE", value_hint = ValueHint::AnyPath)]
-    release: PathBuf,
+    /// A release, or several of one mechanism as one table: the exports of several collectors
+    #[arg(value_name = "RELEASE", required = true, value_hint = ValueHint::AnyPath)]
+    releases: Vec<PathBuf>,
     /// An earlier release with the same --seed: tell the difference instead
     #[arg(long, value_name = "RELEASE", value_hint = ValueHint::AnyPath)]
     since: Option<PathBuf>,
@@ -80,7 +81,7 @@ impl From<Target> for statistics::Target {
 impl Statistics {
     /// Computes, prints, and writes the page.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let release = open_release(&self.release)?;
+        let release = self.open()?;
         let centroids = self.centroids.as_ref().map(|path| {
             let options = self.reading.read_options(Some(release.certificate().projection.p));
             let batch = read_all(path, &options)?;
@@ -101,7 +102,7 @@ impl Statistics {
             None => statistics::of(&release, &options)?,
         };
         if let Some(out) = &self.out {
-            let page = page::page(&title(&self.release, self.since.as_deref()), &told).render();
+            let page = page::page(&title(&self.releases, self.since.as_deref()), &told).render();
             std::fs::write(out, page).map_err(|error| Failure::error(format!("{}: {error}", out.display())))?;
         }
         if global.json {
@@ -112,12 +113,21 @@ impl Statistics {
         if told.families().any(|(_, told)| told.family().is_some()) {
             return Ok(Exit::Done);
         }
-        Err(Failure::refused(format!("{}: the release tells none of these figures", self.release.display())))
+        Err(Failure::refused(format!("{}: the release tells none of these figures", title(&self.releases, None))))
+    }
+
+    /// The release, or all of them as one table.
+    fn open(&self) -> Result<Release, Failure> {
+        let mut all = self.releases.iter().map(|path| open_release(path)).collect::<Result<Vec<_>, _>>()?;
+        match all.pop() {
+            Some(only) if all.is_empty() => Ok(only),
+            last => Ok(Release::together(all.into_iter().chain(last).collect())?),
+        }
     }
 
     fn text(&self, told: &statistics::Statistics) -> String {
         let rows: Vec<String> = told.rows.iter().map(|&rows| grouped(rows)).collect();
-        let mut text = format!("{}: {} rows\n", title(&self.release, self.since.as_deref()), rows.join(" and "));
+        let mut text = format!("{}: {} rows\n", title(&self.releases, self.since.as_deref()), rows.join(" and "));
         if let Some(amplified) = &told.shuffled {
             let words = format!(
                 "To whoever sees these figures only: epsilon {} at delta {} (local epsilon {}, {} reports). {}. It holds \
@@ -188,11 +198,12 @@ fn paragraph(words: &str) -> String {
     fold(words, 98).join("\n") + "\n"
 }
 
-fn title(release: &Path, since: Option<&Path>) -> String {
+fn title(releases: &[PathBuf], since: Option<&Path>) -> String {
     let name =
         |path: &Path| path.file_name().map_or_else(|| "release".into(), |name| name.to_string_lossy().into_owned());
+    let all = releases.iter().map(|path| name(path)).collect::<Vec<_>>().join(" and ");
     match since {
-        Some(since) => format!("{} less {}", name(release), name(since)),
-        None => name(release),
+        Some(since) => format!("{all} less {}", name(since)),
+        None => all,
     }
 }

@@ -20,7 +20,7 @@ use crate::privacy::{Promise, Unit, check_delta};
 use crate::projection::ProjectionKind;
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{One, ToPrimitive};
+use num_traits::One;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Attribute, Unit::L1, Unit::Record], "a larger move can change every sign")?;
@@ -36,6 +36,9 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             let table = FlipTable::randomized_response(&each)?;
             let guarantee = setup.pure(&table.worst_ratio().repeated(k as u64)?)?;
             (table, guarantee)
+        }
+        (Some(_), _) if cfg!(not(feature = "host")) => {
+            return Err(ParameterError::not_private("it rests on a projection that is used once", "leave ‹delta› out"));
         }
         (Some(_), _) if setup.parameters.unit == Unit::Record => {
             // Every sign may change: k-fold optimal composition, as a baseline for privcube and signcap.
@@ -73,7 +76,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             }
             let q = exact::sign_change_upper(moved, bound) + fixed_point_slack(setup.parameters.dim);
             let q = q.min(BigRational::one());
-            let tight = signs::tight_epsilon_prime(k as u64, q.to_f64().expect("a probability"), epsilon, delta)?;
+            let tight = signs::tight_epsilon_prime(k as u64, exact::to_f64(&q), epsilon, delta)?;
             let each = match setup.parameters.signrp_mode {
                 SignrpMode::Tight => tight,
                 SignrpMode::Paper => {

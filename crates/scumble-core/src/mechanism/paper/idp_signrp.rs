@@ -19,7 +19,7 @@ use num_bigint::BigInt;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let id = setup.parameters.mechanism;
-    if !setup.parameters.i_understand_this_is_not_dp {
+    if !setup.parameters.i_understand_this_is_not_dp || cfg!(not(feature = "host")) {
         return Err(ParameterError::not_private(
             words!("{id} is not differentially private: {}", Individual::SENTENCE),
             "dp-signoporp-ceil; or pass ‹i_understand_this_is_not_dp›",

@@ -36,6 +36,14 @@ impl Classes {
         }
     }
 
+    /// How many classes there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Lattice { last, .. } => 2 * *last as usize + 1,
+            Self::Zones { cuts } => cuts.len() + 1,
+        }
+    }
+
     /// The integers for the certificate.
     pub fn facts(&self) -> Fact {
         Fact::Fields(match self {

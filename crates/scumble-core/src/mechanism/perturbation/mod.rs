@@ -13,7 +13,7 @@ pub use classes::Classes;
 use super::prior::{Posterior, Prior};
 use super::record::Cap;
 use crate::facts::Fact;
-use crate::noise::{BlockNoise, FlipTable, KeyedStreams, Noise, SecretRng, SymbolTable};
+use crate::noise::{BlockNoise, FlipTable, KeyedStreams, Noise, SecretRng, Source, SymbolTable};
 use radius::clip_to_radius;
 
 /// Where a bit's plus side begins, and what happens on the border.
@@ -114,6 +114,23 @@ pub fn level(x: i64, steps: u64, side: Side) -> (bool, u64) {
     }
 }
 
+/// Signs of the projected row, flipped by its own stream.
+pub(crate) fn flip_signs(x: &mut [i64], steps: &[u64], table: &FlipTable, side: Side, streams: &mut KeyedStreams) {
+    let mut row = streams.one_row();
+    for (j, (v, first)) in x.iter_mut().zip(row.coins()).enumerate() {
+        let (plus, level) = level(*v, step(steps, j), side);
+        *v = i64::from(plus ^ table.decide(level, first, || row.more(j).next_u64()));
+    }
+}
+
+/// Symbols of the projected row, drawn from its own stream.
+pub(crate) fn draw_symbols(x: &mut [i64], classes: &Classes, table: &SymbolTable, streams: &mut KeyedStreams) {
+    let mut row = streams.one_row();
+    for (j, (v, first)) in x.iter_mut().zip(row.coins()).enumerate() {
+        *v = table.decide(classes.of(*v), first, || row.more(j).next_u64()).into();
+    }
+}
+
 impl Perturbation {
     /// Perturbs the projected row in place. Bits come out as 0 and 1.
     pub fn apply(&self, x: &mut [i64], rng: &mut SecretRng) {
@@ -159,7 +176,6 @@ impl Perturbation {
     ///
     /// [`BlockPerturbation`]: super::BlockPerturbation
     pub(crate) fn apply_keyed(&self, x: &mut [i64], tables: Option<&BlockNoise>, streams: &mut KeyedStreams) {
-        use crate::noise::Source;
         match (self, tables) {
             (Self::Noise { .. } | Self::NoisySign { .. }, Some(tables)) => {
                 self.prepare(x);
@@ -172,19 +188,8 @@ impl Perturbation {
                     x.iter_mut().for_each(|v| *v = i64::from(*v > 0));
                 }
             }
-            (Self::Flips { steps, table, side }, _) => {
-                let mut row = streams.one_row();
-                for (j, (v, first)) in x.iter_mut().zip(row.coins()).enumerate() {
-                    let (plus, level) = level(*v, step(steps, j), *side);
-                    *v = i64::from(plus ^ table.decide(level, first, || row.more(j).next_u64()));
-                }
-            }
-            (Self::Symbols { classes, table }, _) => {
-                let mut row = streams.one_row();
-                for (j, (v, first)) in x.iter_mut().zip(row.coins()).enumerate() {
-                    *v = table.decide(classes.of(*v), first, || row.more(j).next_u64()).into();
-                }
-            }
+            (Self::Flips { steps, table, side }, _) => flip_signs(x, steps, table, *side, streams),
+            (Self::Symbols { classes, table }, _) => draw_symbols(x, classes, table, streams),
             (Self::Noise { .. } | Self::NoisySign { .. }, None) | (Self::Cap(_) | Self::Individual { .. }, _) => {
                 self.apply(x, streams.whole());
             }

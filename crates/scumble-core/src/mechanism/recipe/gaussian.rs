@@ -13,7 +13,7 @@ use crate::mechanism::parameters::{STEPS, Setup};
 use crate::noise::{Noise, RoundedGaussian};
 use crate::privacy::{Guarantee, Promise, Unit, check_delta};
 use crate::projection::Projection;
-use crate::vectors::Grid;
+use crate::vectors::{Grid, power_of_two};
 use num_rational::BigRational;
 
 /// Table entries grow with sigma: the grid for Gaussian noise keeps sigma near this many steps at the most.
@@ -70,7 +70,7 @@ impl Setup<'_> {
     /// attribute, l1: the largest row norm carries it, by convexity. l2: the operator norm; each of p attributes may in
     /// addition cross a rounding threshold. record: two points of a ball of the clip radius.
     pub fn delta_2(&self, projection: &Projection, grid: &Grid, shift: u32) -> Result<f64, ParameterError> {
-        let scale = (-f64::from(shift)).exp2();
+        let scale = power_of_two(-(shift as i32));
         // Rounding the fraction bits away moves each of k coordinates by less than one more step.
         let rounding = if shift == 0 { 0.0 } else { (projection.k() as f64).sqrt() };
         let up = 1.0 + 1e-12; // covers the rounding of the few float operations here
@@ -94,7 +94,7 @@ impl Setup<'_> {
                 "unit record with Gaussian noise needs ‹clip_norm› C: every projected row is clipped to that radius",
             ));
         };
-        let radius = norm / (projection.sketch_unit() * f64::from(shift).exp2() * grid.step());
+        let radius = norm / (projection.sketch_unit() * power_of_two(shift as i32) * grid.step());
         if !(1.0..1e15).contains(&radius) {
             return Err(ParameterError::invalid(words!("‹clip_norm› {norm} is outside what the grid can hold")));
         }

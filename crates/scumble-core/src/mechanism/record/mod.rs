@@ -16,7 +16,7 @@ use self::privbook::Privbook;
 use self::privcube::Privcube;
 use self::signcap::Signcap;
 use crate::error::ParameterError;
-use crate::exact::WorstRatio;
+use crate::exact::{self, WorstRatio};
 use crate::facts::Fact;
 use crate::mechanism::parameters::Setup;
 use crate::mechanism::perturbation::Perturbation;
@@ -48,11 +48,11 @@ fn recipe(
     setup.allow_units(&[Unit::Record], "it protects the whole record, at a price that a smaller unit need not pay")?;
     let parameters = setup.parameters;
     let grid = setup.grid(STEPS)?;
-    let projection = if let Some(file) = &parameters.components {
+    let projection = if let Some(file) = parameters.components.as_ref().filter(|_| cfg!(feature = "host")) {
         let table = file.table(TableKind::Components, parameters.dim)?;
         let (_, k) = table.shape();
         if k != parameters.k || parameters.projection.is_some() || parameters.bins.is_some() {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "‹components› takes the place of the projection and has {k} outputs: set k = {k}, and leave ‹projection› \
                  and ‹bins› out"
             )));
@@ -74,7 +74,8 @@ impl Cap {
         match self {
             Self::Privcube(cube) => cube.apply(x, rng),
             Self::Signcap(cap) => cap.apply(x, rng),
-            Self::Privbook(book) => book.apply_rows(x, |_, draw| draw(rng)),
+            Self::Privbook(book) if cfg!(feature = "host") => book.apply_rows(x, |_, draw| draw(rng)),
+            Self::Privbook(_) => unreachable!("a table, not on a device"),
         }
     }
 
@@ -98,15 +99,17 @@ impl Cap {
 
     /// The integers for the certificate.
     pub fn facts(&self) -> Fact {
-        let odds =
-            Fact::Fields(vec![("numerator", Fact::decimal(self.worst_ratio().num)), ("denominator", "2^64".into())]);
+        let odds = Fact::Fields(vec![
+            ("numerator", exact::digits(&self.worst_ratio().num).into()),
+            ("denominator", "2^64".into()),
+        ]);
         let mut fields = vec![("kind", Fact::from("weighted-vertex"))];
         match self {
             Self::Privcube(cube) => fields.extend([
                 ("law", "privcube".into()),
                 ("odds", odds),
-                ("cap", Fact::decimal(cube.cap())),
-                ("vertices", format!("2^{}", cube.k()).into()),
+                ("cap", exact::digits(&cube.cap().into()).into()),
+                ("vertices", (String::from("2^") + &cube.k().to_string()).into()),
             ]),
             Self::Signcap(cap) => fields.extend([
                 ("law", "signcap".into()),

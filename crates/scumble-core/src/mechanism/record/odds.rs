@@ -1,10 +1,10 @@
 //! The odds `E <= e^epsilon` of the whole-record mechanisms, as an integer over 2^64.
 
 use crate::error::ParameterError;
-use crate::exact::{WorstRatio, at_most_exp, exp_floor};
+use crate::exact::{self, WorstRatio, at_most_exp, exp_floor};
 use num_bigint::BigUint;
 use num_rational::BigRational;
-use num_traits::{One, Signed, ToPrimitive};
+use num_traits::{One, Signed};
 
 /// `E = numer / 2^64`, the largest such fraction not above e^epsilon: rounding down is toward more noise.
 #[derive(Debug, Clone)]
@@ -51,5 +51,5 @@ impl Odds {
 
 /// The value of a ratio of public integers.
 pub(crate) fn ratio(num: &BigUint, den: &BigUint) -> f64 {
-    BigRational::new_raw(num.clone().into(), den.clone().into()).to_f64().expect("a ratio has a value")
+    exact::nearest(num.clone(), den.clone()).unwrap_or(0.0)
 }

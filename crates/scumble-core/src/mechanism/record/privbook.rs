@@ -54,7 +54,7 @@ impl fmt::Debug for Privbook {
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Record], "it protects the whole record, at a price that a smaller unit need not pay")?;
     let parameters = setup.parameters;
-    let Some(file) = &parameters.book else {
+    let Some(file) = parameters.book.as_ref().filter(|_| cfg!(feature = "host")) else {
         return Err(ParameterError::invalid("privbook needs ‹book›, a file of public words; ‹make_book()› makes one"));
     };
     let table = file.table(TableKind::Book, parameters.dim)?;
@@ -69,7 +69,7 @@ impl Privbook {
     pub fn new(table: &PublicTable, largest: i64, epsilon: &BigRational) -> Result<Self, ParameterError> {
         let (words, dim) = table.shape();
         if !(2..=MOST_WORDS).contains(&words) || dim > 1 << 20 {
-            return Err(ParameterError::invalid(format!(
+            return Err(ParameterError::invalid(words!(
                 "a book has 2 to 2^24 words of at most 2^20 attributes, got {words} of {dim}"
             )));
         }

@@ -1,7 +1,7 @@
-//! Figures of whole releases: 95% intervals cover 93% to 97% over 1,000 simulated populations, for every figure.
+//! Figures of whole releases: 95% intervals cover 93% to 97% over 3,000 simulated populations, for every figure.
 //!
 //! A population is eight kinds of rows with public frequencies, so that every truth is an exact sum. Each trial has its own
-//! sample, noise and projection. Coverage of 1,000 trials has a standard error of .7%, less where a trial has many
+//! sample, noise and projection. Coverage of 3,000 trials has a standard error of .4%, less where a trial has many
 //! figures; the generators are fixed, so no test flickers. A planted fault (noise 15% too small) leaves the band.
 
 use crate::support::Draw;
@@ -13,7 +13,7 @@ use scumble::search::ExactQueries;
 use scumble::statistics::{self, Attributes, Options, Statistics, Target, Told};
 use scumble::vectors::{Range, Rows, Scalars};
 
-const TRIALS: usize = 1000;
+const TRIALS: usize = 3000;
 const ROWS: usize = 400;
 const KINDS: usize = 8;
 
@@ -117,8 +117,8 @@ impl Coverage {
 
     fn check(&self, what: &str) {
         assert!(self.asked >= TRIALS, "{what}: {} figures", self.asked);
-        // 93% to 97%, with half a percent for the 1,000 populations themselves (their standard error is 0.7%).
-        assert!((0.925..=0.975).contains(&self.share()), "{what}: covers {:.3}", self.share());
+        println!("{what}: {:.4} of {}", self.share(), self.asked);
+        assert!((0.93..=0.97).contains(&self.share()), "{what}: covers {:.4}", self.share());
     }
 }
 
