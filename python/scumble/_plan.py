@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from . import _input, _scumble
+from ._errors import ParameterError
 from ._mechanism import Mechanism, fields
 from ._release import facts_table
 
@@ -24,6 +25,8 @@ class Plan:
     """Noise, flips, correlation with the projected value, standard errors of the estimators, bytes per row."""
     measured: dict[str, Any] | None
     """What a trial on the sample found, if there was one."""
+    telling: bool
+    """False when the public sample was too small to tell what to expect of other rows."""
     alternatives: list[dict[str, Any]]
     """The best choice of every mechanism and size, best first: parameters, encoding, forecast, measured."""
 
@@ -38,6 +41,8 @@ class Plan:
         """What a trial on the sample found. Without one it is not known: it depends on how the rows lie to each other."""
         if self.measured is None:
             return "not known without a sample"
+        if not self.telling:
+            return "not said: the sample is too small to tell"
         found = self.measured["recall"]
         return f"{found['private']:.2f} both sides private, {found['exact_query']:.2f} exact query, on the sample"
 
@@ -52,6 +57,8 @@ def plan(
     encoding: str | None = None,
     bytes: int | None = None,
     sample: Any = None,
+    public_sample: Any = None,
+    like: str | None = None,
     **options: Any,
 ) -> Plan:
     """Chooses what is left open, by public numbers, and forecasts what to expect.
@@ -61,23 +68,38 @@ def plan(
     the forecast much better.
 
     `sample`: rows to try the choices on. The plan then depends on them: it is as private as they are, and what is chosen
-    with it is outside the guarantee unless the sample is public.
+    with it is outside the guarantee.
 
-    >>> import scumble
+    `public_sample`: PUBLIC rows of the same kind, none of them to be released. Bins, components and a book are learned from
+    one half and tried on the other; what is chosen is learned from all of them, and the plan is public too.
+    `like`: what the rows are, ``"images:28x28"`` or ``"images:32x32x3"``; blocks of neighbouring pixels are then taken, or
+    tried on the public sample.
+
+    >>> import numpy as np, scumble
     >>> p = scumble.plan(dim=784, epsilon=5.0, range=(0.0, 1.0), beta=1.0, norm=9.0, seed=bytes(32))
     >>> 0.0 < p.forecast["correlation"] <= 1.0, p.recall
     (True, 'not known without a sample')
     >>> p.mechanism.dim, len(p.alternatives) > 3
     (784, True)
+
+    >>> public = np.repeat(np.random.default_rng(0).random((400, 16)), 4, axis=1)       # attributes move in fours
+    >>> p = scumble.plan(dim=64, epsilon=1.0, range=(0, 1), public_sample=public, seed=bytes(32))
+    >>> private = np.repeat(np.random.default_rng(1).random((10, 16)), 4, axis=1)
+    >>> len(p.mechanism.release(private, encoding=p.encoding)), p.mechanism.parameters["bins"] is not None
+    (10, True)
+    >>> scumble.plan(dim=784, epsilon=1.0, range=(0, 255), like="images:28x28").mechanism.k
+    81
     """
     unknown = options.keys() - inspect.signature(Mechanism).parameters.keys()
     if unknown:
         raise TypeError(f"{min(unknown)!r} is no argument of plan or Mechanism")
     given = fields(mechanism=mechanism, dim=dim, epsilon=epsilon, range=range, k=k, **options)
     given |= {name: value for name, value in (("encoding", encoding), ("bytes", bytes)) if value is not None}
-    block = None if sample is None else _input.whole(sample, dim)
-    found = json.loads(_scumble.plan(json.dumps(given), block))
+    if sample is not None and public_sample is not None:
+        raise ParameterError("a sample is private or public: give sample or public_sample")
+    blocks = [None if rows is None else _input.whole(rows, dim) for rows in (sample, public_sample)]
+    found = json.loads(_scumble.plan(json.dumps(given), *blocks, like))
     best, *alternatives = found
-    return Plan(
-        Mechanism.from_parameters(best["parameters"]), best["encoding"], best["forecast"], best["measured"], alternatives
-    )
+    chosen = Mechanism.from_parameters(best["parameters"])
+    telling = public_sample is None or best["telling"]
+    return Plan(chosen, best["encoding"], best["forecast"], best["measured"], telling, alternatives)

@@ -37,7 +37,7 @@ def test_python_guide(tmp_path, monkeypatch):
     run_guide("python.md", {})
 
 
-SHORT = """../README README owner consumer reviewer statistics decoding input guarantees few-symbols public-structure
+SHORT = """../README README owner consumer reviewer statistics decoding input guarantees few-symbols plan public-structure
 record-privacy longitudinal"""
 
 

@@ -1,14 +1,15 @@
 //! Options that several verbs share, each in one place.
 
 use crate::exit::Failure;
+use crate::print::note;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use scumble::files::{AccountOf, Format, ReadOptions, add_public, read_partition, read_table};
+use scumble::files::{AccountOf, Batch, Format, ReadOptions, add_public, read_all, read_partition, read_table};
 use scumble::ledger::Budget;
 use scumble::mechanism::{Beside, MechanismId, Purpose, SignrpMode};
-use scumble::plan::Ask;
+use scumble::plan::{Ask, Public, images_like};
 use scumble::privacy::Unit;
-use scumble::projection::{ProjectionKind, Seed};
+use scumble::projection::{ImageGrid, ProjectionKind, Seed};
 use scumble::release::Encoding;
 use scumble::vectors::Range;
 use std::path::PathBuf;
@@ -79,6 +80,10 @@ pub fn parse_range(text: &str) -> Result<Range, String> {
     let ends = text.split_once(',').and_then(|(lo, hi)| Some((lo.trim().parse().ok()?, hi.trim().parse().ok()?)));
     let (lo, hi) = ends.ok_or("give two numbers as LO,HI, for example 0,1")?;
     Range::new(lo, hi).map_err(|error| error.to_string())
+}
+
+fn parse_like(text: &str) -> Result<ImageGrid, String> {
+    images_like(text).map_err(|error| error.to_string())
 }
 
 fn parse_mode(text: &str) -> SignrpMode {
@@ -242,6 +247,36 @@ impl MechanismOptions {
     /// True when the caller gave no seed, so that the one drawn should be shown.
     pub fn seed_is_fresh(&self) -> bool {
         self.seed.is_none()
+    }
+}
+
+/// Public knowledge that `auto` may look at.
+#[derive(Args, Debug)]
+pub struct PublicOptions {
+    /// PUBLIC rows of the same kind, none of them to be released: bins, components and a book are learned from them and tried
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Public knowledge")]
+    pub public_sample: Option<PathBuf>,
+    /// What the rows are: images:28x28, or images:32x32x3 for pixels of three colours
+    #[arg(long, value_name = "KIND", value_parser = parse_like, help_heading = "Public knowledge")]
+    pub like: Option<ImageGrid>,
+}
+
+/// Said wherever public rows are looked at.
+pub const PUBLIC: &str = "the sample is treated as PUBLIC: what is learned from it is published with every release. It must not \
+                          hold the rows that will be released";
+
+impl PublicOptions {
+    /// Reads the public rows, if there are any, as the private ones are read but for ids and labels.
+    pub fn read(&self, reading: &InputOptions, dim: Option<usize>) -> Result<Option<Batch>, Failure> {
+        let Some(path) = &self.public_sample else { return Ok(None) };
+        note(PUBLIC);
+        let options = ReadOptions { format: None, id: None, label: None, ..reading.read_options(dim) };
+        Ok(Some(read_all(path, &options)?))
+    }
+
+    /// As the plan takes it.
+    pub fn public<'a>(&self, sample: &'a Option<Batch>) -> Public<'a> {
+        Public { sample: sample.as_ref().map(Batch::rows), images: self.like }
     }
 }
 

@@ -30,6 +30,20 @@ pub fn ask(fields: &str) -> Result<(usize, Ask), ParameterError> {
     Ok((dim, serde_json::from_value(fields.into()).map_err(wrong)?))
 }
 
+/// Parameters with the content of the public files that they name.
+pub fn whole_parameters(parameters: &mechanism::Parameters) -> Value {
+    let mut json = serde_json::to_value(parameters).expect("parameters have only JSON values");
+    for (name, content) in parameters.beside() {
+        let (field, text) = match String::from_utf8(content) {
+            Ok(text) if name == "bins" => ("text", text),
+            Ok(text) => ("content", hex(text.as_bytes())),
+            Err(error) => ("content", hex(error.as_bytes())),
+        };
+        json[name][field] = text.into();
+    }
+    json
+}
+
 #[pymethods]
 impl Mechanism {
     #[new]
@@ -45,17 +59,7 @@ impl Mechanism {
 
     /// The same with the content of public files, for another process.
     fn whole_parameters(&self) -> String {
-        let parameters = self.inner.parameters();
-        let mut json = serde_json::to_value(parameters).expect("parameters have only JSON values");
-        for (name, content) in parameters.beside() {
-            let (field, text) = match String::from_utf8(content) {
-                Ok(text) if name == "bins" => ("text", text),
-                Ok(text) => ("content", hex(text.as_bytes())),
-                Err(error) => ("content", hex(error.as_bytes())),
-            };
-            json[name][field] = text.into();
-        }
-        json.to_string()
+        whole_parameters(self.inner.parameters()).to_string()
     }
 
     /// Rows of the public samples that its files were learned from.

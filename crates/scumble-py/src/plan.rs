@@ -2,9 +2,9 @@
 
 use crate::errors::{Named, OrRaise, raise};
 use crate::input::Input;
-use crate::mechanism::ask;
+use crate::mechanism::{ask, whole_parameters};
 use pyo3::prelude::*;
-use scumble::plan::{self as planner, AskError, Choice, PlanError};
+use scumble::plan::{self as planner, AskError, Choice, PlanError, Public, images_like};
 use serde_json::{Value, json};
 
 impl Named for PlanError {
@@ -31,24 +31,39 @@ fn to_json(choice: &Choice) -> Value {
         "encoding": choice.encoding.to_string(),
         "forecast": choice.forecast,
         "measured": choice.measured,
+        "telling": choice.measured.is_some_and(|measured| measured.is_telling()),
     })
 }
 
-/// The choices as JSON, the one to take first. What was not given is left open; with a sample the result is not private.
+/// The choices as JSON, the one to take first. What was not given is left open; with a sample that is not public the
+/// result is not private.
 #[pyfunction]
-#[pyo3(signature = (asked, sample))]
-pub fn plan<'py>(py: Python<'py>, asked: &str, sample: Option<Input<'py>>) -> PyResult<String> {
+#[pyo3(signature = (asked, sample, public_sample, like))]
+pub fn plan<'py>(
+    py: Python<'py>,
+    asked: &str,
+    sample: Option<Input<'py>>,
+    public_sample: Option<Input<'py>>,
+    like: Option<&str>,
+) -> PyResult<String> {
+    let images = like.map(images_like).transpose().or_raise(py)?;
     let (dim, ask) = ask(asked).or_raise(py)?;
     let request = ask.request(dim, None).or_raise(py)?;
-    let plan = match sample {
-        Some(sample) => {
+    let plan = match (sample, public_sample) {
+        (Some(sample), _) => {
             let held = sample.hold(py, dim, 0)?;
             let rows = held.whole(py)?;
             py.detach(|| planner::plan_with_sample(&request, rows))
         }
-        None => py.detach(|| planner::plan(&request)),
+        (None, Some(public)) => {
+            let held = public.hold(py, dim, 0)?;
+            let sample = Some(held.whole(py)?);
+            py.detach(|| planner::plan_with_public(&request, Public { sample, images }))
+        }
+        (None, None) => py.detach(|| planner::plan_with_public(&request, Public { sample: None, images })),
     };
     let plan = plan.or_raise(py)?;
-    let choices: Vec<_> = std::iter::once(&plan.best).chain(&plan.others).map(to_json).collect();
+    let mut choices: Vec<_> = std::iter::once(&plan.best).chain(&plan.others).map(to_json).collect();
+    choices[0]["parameters"] = whole_parameters(plan.best.mechanism.parameters());
     Ok(Value::from(choices).to_string())
 }

@@ -6,6 +6,7 @@ use crate::options::{Global, MechanismOptions};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use scumble::campaign::{Campaign, Input, LONGEST, Layout, Longitudinal, Mode, Periods, Terms};
+use scumble::plan::Public;
 use serde_json::json;
 use std::fs::File;
 use std::io::Read;
@@ -151,7 +152,7 @@ impl CampaignVerb {
 
 impl New {
     fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let releaser = self.mechanism.ask()?.releaser(self.dim, None)?;
+        let releaser = self.mechanism.ask()?.releaser(self.dim, None, Public::default())?;
         releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
         let campaign = Campaign::new(releaser.mechanism(), releaser.encoder(), self.terms())?;
         keys::write_public(&self.out, &campaign.to_json())?;

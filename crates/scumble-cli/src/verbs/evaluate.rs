@@ -5,9 +5,9 @@ use crate::options::{Auto, Global, InputOptions, mechanism_parser, parse_range};
 use crate::print;
 use clap::{Args, ValueHint};
 use scumble::columns::Column;
-use scumble::files::{read_all, read_labels};
+use scumble::files::{read_all, read_labels, read_partition};
 use scumble::mechanism::{MechanismId, NotionKind, Parameters};
-use scumble::projection::Seed;
+use scumble::projection::{Partition, ProjectionKind, Seed};
 use scumble::release::Encoding;
 use scumble::vectors::Range;
 use scumble_lab::evaluate::Outcomes;
@@ -54,6 +54,9 @@ pub struct Evaluate {
     /// Values of epsilon
     #[arg(long, value_name = "E,...", value_delimiter = ',', default_value = "1,2,5,10")]
     epsilons: Vec<f64>,
+    /// Public bins to measure beside OPORP: grid:28x28 (images), or a file of `scumble bins` learned from other rows
+    #[arg(long, value_name = "BINS", value_hint = ValueHint::AnyPath)]
+    bins: Option<PathBuf>,
     /// Sizes of the sketch
     #[arg(short, long = "k", value_name = "K,...", value_delimiter = ',', default_value = "256")]
     k: Vec<usize>,
@@ -170,39 +173,53 @@ impl Evaluate {
     }
 
     fn candidates(&self, dim: usize) -> Result<Vec<Candidate>, Failure> {
-        let parameters = |id: MechanismId, k: usize| {
-            let beta = self.beta.unwrap_or(self.range.width());
-            let parameters = Parameters::new(id, dim, k, self.epsilons[0], beta, self.range, Seed([0; 32]));
-            Parameters { norm: self.norm, density: self.density, ..parameters }
-        };
+        let bins = self.bins.as_deref().map(read_partition).transpose()?;
         let mut candidates = Vec::new();
         for mechanism in &self.mechanisms {
             let Auto::Is(id) = *mechanism else {
                 for &k in &self.k {
-                    let any = parameters(MechanismId::DpSignoporpCeil, k); // the plan chooses another
+                    let any = self.parameters(MechanismId::DpSignoporpCeil, dim, k); // the plan chooses another
                     candidates.push(Candidate::auto(&any, &self.epsilons).map_err(|error| self.failure(error))?);
                 }
                 continue;
             };
+            let encoding = self.encoding.filter(|_| id.output() == scumble::mechanism::OutputKind::Values);
             let sizes = if id.is_raw() { vec![dim] } else { self.k.clone() };
             for k in sizes {
-                let mut parameters = parameters(id, k);
-                if matches!(id.notion(), NotionKind::Approximate | NotionKind::Individual) {
-                    parameters.delta = Some(self.delta);
-                }
-                if matches!(id, MechanismId::DpOporpLaplace | MechanismId::DpOporpStaircase) {
-                    parameters.sketch_clip = self.sketch_clip;
-                }
-                parameters.i_understand_this_is_not_dp = self.i_understand_this_is_not_dp;
-                let encoding = self.encoding.filter(|_| id.output() == scumble::mechanism::OutputKind::Values);
-                let candidate = Candidate::new(parameters, encoding);
+                let candidate = Candidate::new(self.parameters(id, dim, k), encoding);
                 if id == MechanismId::DpSignoporpCeil {
                     candidates.push(candidate.clone().with_coin_at_zero()); // beside it, what the paper's coin costs
                 }
                 candidates.push(candidate);
             }
+            let takes_bins = id.default_projection(1) == ProjectionKind::Oporp { repeats: 1 } && !id.is_record();
+            for bins in bins.iter().filter(|_| takes_bins) {
+                let sizes = match bins {
+                    Partition::Grid(_) => self.k.clone(),
+                    Partition::File(_) => bins.suggested_k(1.0).into_iter().collect(),
+                };
+                candidates.extend(sizes.into_iter().map(|k| {
+                    Candidate::new(Parameters { bins: Some(bins.clone()), ..self.parameters(id, dim, k) }, encoding)
+                }));
+            }
         }
         Ok(candidates)
+    }
+
+    /// The public inputs of one mechanism, but for epsilon and seed.
+    fn parameters(&self, id: MechanismId, dim: usize, k: usize) -> Parameters {
+        let beta = self.beta.unwrap_or(self.range.width());
+        let plain = Parameters::new(id, dim, k, self.epsilons[0], beta, self.range, Seed([0; 32]));
+        let needs_delta = matches!(id.notion(), NotionKind::Approximate | NotionKind::Individual);
+        let clips = matches!(id, MechanismId::DpOporpLaplace | MechanismId::DpOporpStaircase);
+        Parameters {
+            norm: self.norm,
+            density: self.density,
+            delta: needs_delta.then_some(self.delta),
+            sketch_clip: self.sketch_clip.filter(|_| clips),
+            i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
+            ..plain
+        }
     }
 
     fn failure(&self, error: SweepError) -> Failure {
@@ -230,7 +247,7 @@ impl Evaluate {
         let designs = outcomes.distinct(|o| (o.task.clone(), o.design.clone(), o.k, o.metric.clone()));
         let mut lines = Vec::new();
         for (task, design, k, metric) in designs {
-            if !(metric.starts_with("recall@") || metric == "accuracy") {
+            if !(metric.starts_with("recall@") || metric.starts_with("accuracy")) {
                 continue;
             }
             for epsilon in outcomes.distinct(|o| o.epsilon.to_bits()).into_iter().map(f64::from_bits) {

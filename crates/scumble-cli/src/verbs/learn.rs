@@ -1,7 +1,7 @@
 //! `scumble bins`, `scumble components` and `scumble book`: public structure from a public sample.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Global, InputOptions};
+use crate::options::{Global, InputOptions, PUBLIC};
 use crate::print::{self, note};
 use clap::{Args, ValueHint};
 use scumble::files::{open_release, read_all, write_public};
@@ -9,10 +9,6 @@ use scumble::projection::{Partition, TableFile};
 use scumble::structure::{BinsOptions, learn_bins, learn_bins_from_release, learn_components, make_book};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-
-/// Said wherever public rows are looked at.
-const PUBLIC: &str = "the sample is treated as PUBLIC: what is learned from it is published with every release. It must not \
-                      hold the rows that will be released";
 
 /// A public sample and the file that is made of it.
 #[derive(Args)]

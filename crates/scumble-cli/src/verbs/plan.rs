@@ -1,7 +1,7 @@
 //! `scumble plan`: what to expect, and what to choose, before any budget is spent.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Global, InputOptions, MechanismOptions};
+use crate::options::{Global, InputOptions, MechanismOptions, PublicOptions};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
 use crate::units::record_expectation;
 use clap::{Args, ValueHint};
@@ -9,25 +9,30 @@ use scumble::files::{Batch, read_all};
 use scumble::mechanism::Parameters;
 use scumble::plan::{self, Choice, Forecast, PlanError, Request, StandardErrors};
 use scumble::privacy::{Promise, Unit};
+use scumble::projection::Partition;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Forecast noise, errors, recall and storage, and choose mechanism and k
 ///
-/// Reads public numbers only, so its output may be shown to anyone. With --sample it releases and searches rows of
-/// your own: that output is internal, and a choice made with private rows is outside the guarantee.
+/// Reads public numbers only, so its output may be shown to anyone. With --public-sample it learns bins, components or a
+/// book from PUBLIC rows and tries them: that output is public too. With --sample it releases and searches rows of your
+/// own: that output is internal, and a choice made with private rows is outside the guarantee.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  scumble plan --dim 784 --epsilon 5 --range 0,1 --norm 9\n  scumble plan --dim 384 \
-                  --epsilon 10 --range -0.25,0.25 --norm 1 --bytes 64 --json"
+                  --epsilon 10 --range -0.25,0.25 --norm 1 --bytes 64 --json\n  scumble plan --public-sample public.npy \
+                  --epsilon 1 --range 0,1\n  scumble plan --like images:28x28 --epsilon 1 --range 0,255"
 )]
 pub struct Plan {
-    /// Number of attributes [default: that of --sample]
-    #[arg(long, value_name = "P", required_unless_present = "sample")]
+    /// Number of attributes [default: that of the sample or of the images]
+    #[arg(long, value_name = "P", required_unless_present_any = ["sample", "public_sample", "like"])]
     dim: Option<usize>,
     /// Simulate on rows of this file: the output is internal, not private
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, conflicts_with_all = ["public_sample", "like"])]
     sample: Option<PathBuf>,
+    #[command(flatten)]
+    public: PublicOptions,
     #[command(flatten)]
     reading: InputOptions,
     #[command(flatten)]
@@ -41,18 +46,25 @@ impl Plan {
             Some(path) => Some(read_all(path, &self.reading.read_options(self.dim))?),
             None => None,
         };
-        let dim = sample.as_ref().map(|batch| batch.rows().dim()).or(self.dim).expect("clap asks for one of them");
+        let public = self.public.read(&self.reading, self.dim)?;
+        let shown = sample.as_ref().or(public.as_ref()).map(|batch| batch.rows().dim());
+        let images = self.public.like.map(|grid| grid.dim());
+        let dim = shown.or(self.dim).or(images).expect("clap asks for one of them");
+        if let Some(found) = images.filter(|found| *found != dim) {
+            return Err(Failure::error(format!("--like has images of {found} values, but the rows have {dim}")));
+        }
         let request = self.mechanism.ask()?.request(dim, None)?;
         let plan = match &sample {
             Some(batch) => self.on_sample(&request, batch)?,
-            None => plan::plan(&request)?,
+            None => plan::plan_with_public(&request, self.public.public(&public))
+                .map_err(|error| at(self.public.public_sample.as_deref(), error))?,
         };
         if self.sample.is_some() {
             warn(INTERNAL);
         }
         plan.best.mechanism.warnings().iter().for_each(|warning| warn(warning));
         if global.json {
-            print::emit_json(&as_json(&request, &plan, self.sample.is_some()))?;
+            print::emit_json(&self.as_json(&request, &plan))?;
         } else {
             print::emit(&self.text(&request, &plan))?;
         }
@@ -60,25 +72,174 @@ impl Plan {
     }
 
     fn on_sample(&self, request: &Request, batch: &Batch) -> Result<plan::Plan, Failure> {
-        plan::plan_with_sample(request, batch.rows()).map_err(|error| match error {
-            PlanError::Sample(error) => {
-                let path = self.sample.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
-                Failure::error(format!("{path}: {error}"))
-            }
-            other => other.into(),
-        })
+        plan::plan_with_sample(request, batch.rows()).map_err(|error| at(self.sample.as_deref(), error))
     }
 
     fn text(&self, request: &Request, plan: &plan::Plan) -> String {
         let paint = Paint::stdout();
         let best = &plan.best;
-        let mut text = format!("{}\n{}", paint.strong(&headline(request)), facts(request, plan).text());
+        let mut text = format!("{}\n{}", paint.strong(&headline(request)), self.facts(request, plan).text());
         if plan.others.len() > 1 {
             text.push_str(&format!("\n{}\n", paint.strong("Alternatives")));
             text.push_str(&alternatives(plan, paint));
         }
-        text.push_str(&format!("\n{} {}\n", paint.strong("Next:"), command(best)));
+        text.push_str(&format!("\n{} {}\n", paint.strong("Next:"), self.command(best)));
         text
+    }
+
+    fn facts(&self, request: &Request, plan: &plan::Plan) -> Facts {
+        let best = &plan.best;
+        let forecast = &best.forecast;
+        let mut facts = Facts::default();
+        facts.add("mechanism", format!("{}: {}", forecast.mechanism, forecast.mechanism.summary()));
+        facts.add("why", reason(request, plan));
+        facts.add(
+            "sketch",
+            format!(
+                "k = {}{}{}, {}, {} bytes a row",
+                forecast.k,
+                if forecast.repeats > 1 { format!(", {} repetitions", forecast.repeats) } else { String::new() },
+                forecast.sketch_clip.map(|c| format!(", clipped to [-{c}, {c}]")).unwrap_or_default(),
+                forecast.encoding,
+                grouped(forecast.bytes_per_row as u64)
+            ),
+        );
+        if let Some(noise) = forecast.noise_deviation {
+            let signal = number(forecast.signal_deviation);
+            facts.add("noise", format!("standard deviation {} a value, on a signal of {signal}", number(noise)));
+        }
+        if let Some(flips) = forecast.flips {
+            let (border, mean) = (number(100.0 * flips.at_the_border), number(100.0 * flips.mean));
+            facts.add("flips", format!("{border}% of the bits next to the border, {mean}% on average"));
+        }
+        if let Some(structure) = structure(best) {
+            facts.add("structure", structure);
+        }
+        facts.add("errors", errors(&forecast.standard_errors));
+        facts.add("recall", self.recall(best));
+        match best.mechanism.promise() {
+            Promise::Private(guarantee) => facts.add("promise", guarantee.sentence()),
+            Promise::NotPrivate(_) => facts.add("promise", "NONE: this is not differentially private"),
+        };
+        let [claim, first, second] = best.mechanism.claim().headlines();
+        facts.add("claim", claim);
+        facts.add("", first);
+        facts.add("", second);
+        if request.parameters.unit == Unit::Record {
+            facts.add("expect", record_expectation(request.parameters.epsilon));
+        }
+        facts
+    }
+
+    /// What a search will find, as far as it is known.
+    fn recall(&self, best: &Choice) -> String {
+        let public = self.public.public_sample.is_some();
+        let Some(measured) = &best.measured else { return UNKNOWN.into() };
+        if public && !measured.is_telling() {
+            return "not said: the public sample is too small to tell what to expect; give 1,200 rows or more".into();
+        }
+        let how = match public {
+            true => "expected, from a trial on public rows that taught nothing",
+            false => "measured on the sample",
+        };
+        format!(
+            "{how} ({} rows, {} queries): recall@{} {:.2} both sides private, {:.2} exact query; in a larger table it is lower",
+            grouped(measured.rows as u64),
+            measured.queries,
+            measured.top,
+            measured.recall.private,
+            measured.recall.exact_query
+        )
+    }
+
+    /// The commands that release with this choice: first the public file that it rests on, if there is one.
+    fn command(&self, choice: &Choice) -> String {
+        let p = choice.mechanism.parameters();
+        let mut words =
+            format!("scumble release IN --out OUT.parquet --mechanism {} --epsilon {}", p.mechanism, p.epsilon);
+        let mut add = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                words.push_str(&format!(" --{name} {value}"));
+            }
+        };
+        add("delta", p.delta.map(|delta| format!("{delta:e}")));
+        add("beta", (p.unit != Unit::Record).then(|| p.beta.to_string()));
+        add("range", Some(format!("{},{}", p.range.lo, p.range.hi)));
+        add("unit", (p.unit != Unit::Attribute).then(|| p.unit.to_string()));
+        add("k", (!p.mechanism.is_raw()).then(|| p.k.to_string()));
+        add("repeats", (p.repeats > 1).then(|| p.repeats.to_string()));
+        add("sketch-clip", p.sketch_clip.map(|clip| clip.to_string()));
+        add("norm", p.norm.map(|norm| norm.to_string()));
+        add("density", p.density.map(|density| density.to_string()));
+        add("symbols", p.symbols.map(|symbols| symbols.to_string()));
+        add("encoding", Some(choice.encoding.to_string()));
+        add("for", p.purpose.map(|purpose| purpose.to_string()));
+        if let Some(Partition::Grid(grid)) = &p.bins {
+            add("bins", Some(grid.to_string()));
+        }
+        let mut first = String::new();
+        if let Some(sample) = &self.public.public_sample {
+            let learned = matches!(p.bins, Some(Partition::File(_)));
+            let size = format!(" -k {}", p.k);
+            let files = [
+                ("bins", learned, &*size),
+                ("components", p.components.is_some(), &size),
+                ("book", p.book.is_some(), ""),
+            ];
+            for (verb, _, size) in files.into_iter().filter(|(_, needed, _)| *needed) {
+                let file = sample.with_extension(verb);
+                add(verb, Some(file.display().to_string()));
+                let dim = self.dim.map(|dim| format!(" --dim {dim}")).unwrap_or_default();
+                first = format!("scumble {verb} --sample {}{dim}{size} --out {} && ", sample.display(), file.display());
+            }
+        }
+        first + &words.replace(" --k ", " -k ")
+    }
+
+    /// All of it, for programs.
+    fn as_json(&self, request: &Request, plan: &plan::Plan) -> Value {
+        let claim = plan.best.mechanism.claim();
+        let choice = |choice: &Choice| json!({ "forecast": choice.forecast, "measured": choice.measured });
+        json!({
+            "internal": self.sample.is_some(),
+            "structure": structure(&plan.best),
+            "recall": self.recall(&plan.best),
+            "why": reason(request, plan),
+            "parameters": plan.best.mechanism.parameters(),
+            "guarantee": plan.best.mechanism.promise().guarantee(),
+            "promise": plan.best.mechanism.promise().guarantee().map(|guarantee| guarantee.sentence()),
+            "claim": claim.headlines(),
+            "any_value": claim.any_value,
+            "whole_row": claim.whole_row,
+            "expect": (request.parameters.unit == Unit::Record).then(|| record_expectation(request.parameters.epsilon)),
+            "warnings": plan.best.mechanism.warnings(),
+            "best": choice(&plan.best),
+            "alternatives": plan.others.iter().map(choice).collect::<Vec<_>>(),
+            "release": self.command(&plan.best),
+        })
+    }
+}
+
+/// A fault of a sample, with its file.
+fn at(path: Option<&Path>, error: PlanError) -> Failure {
+    match (error, path) {
+        (PlanError::Sample(error), Some(path)) => Failure::error(format!("{}: {error}", path.display())),
+        (other, _) => other.into(),
+    }
+}
+
+/// What public knowledge was taken, in words.
+fn structure(choice: &Choice) -> Option<String> {
+    let p = choice.mechanism.parameters();
+    match (&p.bins, &p.components, &p.book) {
+        (Some(Partition::Grid(grid)), ..) => Some(format!("{} blocks of neighbouring pixels ({grid})", p.k)),
+        (Some(Partition::File(_)), ..) => Some(format!("{} bins of attributes that move together", p.k)),
+        (_, Some(_), _) => Some(format!("{} main directions of the public rows", p.k)),
+        (.., Some(book)) => {
+            let words = book.content().map_or(0, |table| table.shape().0);
+            Some(format!("a book of {} public words", grouped(words as u64)))
+        }
+        _ => None,
     }
 }
 
@@ -94,62 +255,6 @@ fn headline(request: &Request) -> String {
     let Parameters { dim, range, epsilon, unit, beta, .. } = request.parameters;
     let beta = if unit == Unit::Record { String::new() } else { format!(", beta {beta}") };
     format!("{} attributes in [{}, {}], unit {unit}{beta}, epsilon {epsilon}", grouped(dim as u64), range.lo, range.hi)
-}
-
-fn facts(request: &Request, plan: &plan::Plan) -> Facts {
-    let best = &plan.best;
-    let forecast = &best.forecast;
-    let mut facts = Facts::default();
-    facts.add("mechanism", format!("{}: {}", forecast.mechanism, forecast.mechanism.summary()));
-    facts.add("why", reason(request, plan));
-    facts.add(
-        "sketch",
-        format!(
-            "k = {}{}{}, {}, {} bytes a row",
-            forecast.k,
-            if forecast.repeats > 1 { format!(", {} repetitions", forecast.repeats) } else { String::new() },
-            forecast.sketch_clip.map(|c| format!(", clipped to [-{c}, {c}]")).unwrap_or_default(),
-            forecast.encoding,
-            grouped(forecast.bytes_per_row as u64)
-        ),
-    );
-    if let Some(noise) = forecast.noise_deviation {
-        let signal = number(forecast.signal_deviation);
-        facts.add("noise", format!("standard deviation {} a value, on a signal of {signal}", number(noise)));
-    }
-    if let Some(flips) = forecast.flips {
-        let (border, mean) = (number(100.0 * flips.at_the_border), number(100.0 * flips.mean));
-        facts.add("flips", format!("{border}% of the bits next to the border, {mean}% on average"));
-    }
-    facts.add("errors", errors(&forecast.standard_errors));
-    if let Some(measured) = &best.measured {
-        facts.add(
-            "recall",
-            format!(
-                "measured on the sample ({} rows, {} queries): recall@{} {:.2} both sides private, {:.2} exact query; in a \
-                 larger table it is lower",
-                grouped(measured.rows as u64),
-                measured.queries,
-                measured.top,
-                measured.recall.private,
-                measured.recall.exact_query
-            ),
-        );
-    } else {
-        facts.add("recall", UNKNOWN);
-    }
-    match best.mechanism.promise() {
-        Promise::Private(guarantee) => facts.add("promise", guarantee.sentence()),
-        Promise::NotPrivate(_) => facts.add("promise", "NONE: this is not differentially private"),
-    };
-    let [claim, first, second] = best.mechanism.claim().headlines();
-    facts.add("claim", claim);
-    facts.add("", first);
-    facts.add("", second);
-    if request.parameters.unit == Unit::Record {
-        facts.add("expect", record_expectation(request.parameters.epsilon));
-    }
-    facts
 }
 
 fn errors(errors: &StandardErrors) -> String {
@@ -176,7 +281,7 @@ fn reason(request: &Request, plan: &plan::Plan) -> String {
     }
     let measured = plan.best.measured.is_some();
     let basis = match (measured, request.parameters.norm.is_some() || request.parameters.density.is_some()) {
-        (true, _) => "in a trial on the sample",
+        (true, _) => "in a trial on the sample's rows",
         (false, true) => "for rows of the given norm and density",
         (false, false) => "for values spread evenly over the range; give --norm and --density for a better forecast",
     };
@@ -229,46 +334,4 @@ fn alternatives(plan: &plan::Plan, paint: Paint) -> String {
         }
     }
     lines.join("\n") + "\n"
-}
-
-/// The command that releases with this choice.
-fn command(choice: &Choice) -> String {
-    let p = choice.mechanism.parameters();
-    let mut words = format!("scumble release IN --out OUT.parquet --mechanism {} --epsilon {}", p.mechanism, p.epsilon);
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            words.push_str(&format!(" --{name} {value}"));
-        }
-    };
-    add("delta", p.delta.map(|delta| format!("{delta:e}")));
-    add("beta", (p.unit != Unit::Record).then(|| p.beta.to_string()));
-    add("range", Some(format!("{},{}", p.range.lo, p.range.hi)));
-    add("unit", (p.unit != Unit::Attribute).then(|| p.unit.to_string()));
-    add("k", (!p.mechanism.is_raw()).then(|| p.k.to_string()));
-    add("repeats", (p.repeats > 1).then(|| p.repeats.to_string()));
-    add("sketch-clip", p.sketch_clip.map(|clip| clip.to_string()));
-    add("norm", p.norm.map(|norm| norm.to_string()));
-    add("density", p.density.map(|density| density.to_string()));
-    add("encoding", Some(choice.encoding.to_string()));
-    words.replace(" --k ", " -k ")
-}
-
-fn as_json(request: &Request, plan: &plan::Plan, sampled: bool) -> Value {
-    let claim = plan.best.mechanism.claim();
-    let choice = |choice: &Choice| json!({ "forecast": choice.forecast, "measured": choice.measured });
-    json!({
-        "internal": sampled,
-        "why": reason(request, plan),
-        "parameters": plan.best.mechanism.parameters(),
-        "guarantee": plan.best.mechanism.promise().guarantee(),
-        "promise": plan.best.mechanism.promise().guarantee().map(|guarantee| guarantee.sentence()),
-        "claim": claim.headlines(),
-        "any_value": claim.any_value,
-        "whole_row": claim.whole_row,
-        "expect": (request.parameters.unit == Unit::Record).then(|| record_expectation(request.parameters.epsilon)),
-        "warnings": plan.best.mechanism.warnings(),
-        "best": choice(&plan.best),
-        "alternatives": plan.others.iter().map(choice).collect::<Vec<_>>(),
-        "release": command(&plan.best),
-    })
 }

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::keys;
-use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions, TrustOptions};
+use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions, PublicOptions, TrustOptions};
 use crate::print::{self, Bar, Facts, Paint, grouped, note, number, warn};
 use clap::{Args, ValueHint};
 use scumble::certificate::Certificate;
@@ -43,6 +43,8 @@ pub struct Release {
     #[command(flatten)]
     mechanism: MechanismOptions,
     #[command(flatten)]
+    public: PublicOptions,
+    #[command(flatten)]
     trust: TrustOptions,
 }
 
@@ -65,7 +67,8 @@ impl Release {
             aside: Some(&aside),
         };
         let certificate = release(&job, |dim| {
-            let releaser = self.mechanism.ask()?.releaser(dim, sticky)?;
+            let sample = self.public.read(&self.reading, Some(dim))?;
+            let releaser = self.mechanism.ask()?.releaser(dim, sticky, self.public.public(&sample))?;
             releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
             Ok::<_, Failure>(releaser)
         })?;

@@ -179,6 +179,62 @@ fn a_plan_on_a_sample_measures_and_says_that_it_is_internal() {
     assert!(folder.fails("plan --sample none.npy --epsilon 5 --range 0,1", 2).contains("none.npy: "));
 }
 
+/// Attributes that move in fours: a plan that may look at public rows finds it out, says what to expect, and prints the
+/// commands that do it; `release` does the same by itself.
+#[test]
+fn a_plan_on_public_rows_learns_structure_and_its_commands_do_it() {
+    let folder = Folder::new();
+    let fours = |name: &str, count: usize, from: usize| {
+        let values: Vec<f32> =
+            rows(from + count, 32).chunks_exact(32).skip(from).flatten().flat_map(|&x| [x; 4]).collect();
+        folder.file(name, npy("<f4", &format!("({count}, 128)"), &f32_bytes(&values)));
+    };
+    fours("public.npy", 1400, 0);
+    fours("private.npy", 50, 1400);
+    let words = "--epsilon 1 --range 0,1";
+    let output = folder.run(&format!("plan --public-sample public.npy {words}"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("PUBLIC") && !said.contains("INTERNAL"), "{said}");
+    let plan = folder.json(&format!("plan --public-sample public.npy {words}"));
+    assert_eq!(plan["internal"], false);
+    assert!(plan["structure"].as_str().unwrap().contains("bins"), "{plan}");
+    assert!(plan["recall"].as_str().unwrap().starts_with("expected"), "{plan}");
+    let commands = plan["release"].as_str().unwrap().replace(" IN ", " private.npy ").replace("OUT", "out");
+    for command in commands.split(" && ") {
+        folder.ok(command.strip_prefix("scumble ").unwrap());
+    }
+    folder.ok(&format!("release private.npy --out auto.parquet --public-sample public.npy {words}"));
+    for file in ["out.parquet", "auto.parquet"] {
+        folder.ok(&format!("verify {file}"));
+        assert!(release(&folder.path(file)).mechanism().parameters().bins.is_some(), "{file}");
+    }
+    // The rows that teach are not released.
+    let refused = folder.fails(&format!("release public.npy --out x.parquet --public-sample public.npy {words}"), 2);
+    assert!(refused.contains("learned"), "{refused}");
+    // A few rows choose, but do not tell what to expect.
+    fours("few.npy", 100, 0);
+    let few = folder.json(&format!("plan --public-sample few.npy {words}"));
+    assert!(few["recall"].as_str().unwrap().starts_with("not said"), "{few}");
+    folder.fails("plan --public-sample public.npy --sample public.npy --epsilon 1 --range 0,1", 2);
+}
+
+/// Images without a sample: blocks of pixels, as many as suit epsilon and the bytes.
+#[test]
+fn images_are_planned_as_blocks() {
+    let folder = Folder::new();
+    let plan = folder.json("plan --like images:28x28 --epsilon 1 --range 0,255");
+    assert_eq!(plan["parameters"]["dim"], 784);
+    assert!(plan["structure"].as_str().unwrap().contains("blocks"), "{plan}");
+    assert!(plan["release"].as_str().unwrap().contains("--bins grid:28x28"), "{plan}");
+    let few = folder.json("plan --like images:32x32x3 --epsilon 1 --range 0,255 --bytes 16");
+    assert!(few["best"]["forecast"]["bytes_per_row"].as_u64().unwrap() <= 16, "{few}");
+    let wrong = folder.fails("plan --like sounds:3 --epsilon 1 --range 0,1", 2);
+    assert!(wrong.contains("images:28x28"), "{wrong}");
+    let other = folder.fails("plan --like images:28x28 --dim 100 --epsilon 1 --range 0,1", 2);
+    assert!(other.contains("784"), "{other}");
+}
+
 #[test]
 fn the_demo_tells_the_story_and_can_be_told_again() {
     let folder = Folder::new();

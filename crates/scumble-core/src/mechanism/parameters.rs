@@ -43,6 +43,15 @@ pub enum Purpose {
     Training,
 }
 
+impl std::fmt::Display for Purpose {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Search => "search",
+            Self::Training => "training",
+        })
+    }
+}
+
 impl std::str::FromStr for Purpose {
     type Err = ParameterError;
 

@@ -14,7 +14,7 @@ pub struct Outcome {
     pub design: String,
     /// Id of the mechanism, or `none` for the sketch without privacy.
     pub mechanism: String,
-    /// The projection that makes the sketch: `oporp`, `bins`, `none` for raw values.
+    /// What makes the sketch: `oporp`, public `blocks` or `bins`, `none` for raw values.
     pub sketch: String,
     /// Size of the sketch.
     pub k: usize,

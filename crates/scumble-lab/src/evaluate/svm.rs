@@ -180,7 +180,7 @@ pub fn train_and_test(
     Ok(LinearSvm::fit(train.0, train.1, &options)?.accuracy(test.0, test.1))
 }
 
-fn classes_of(features: &Features, labels: &[u32]) -> Result<Vec<u32>, ParameterError> {
+pub(super) fn classes_of(features: &Features, labels: &[u32]) -> Result<Vec<u32>, ParameterError> {
     if labels.len() != features.len() {
         let (rows, found) = (features.len(), labels.len());
         return Err(ParameterError::invalid(format!("{found} labels for {rows} rows: one label a row is needed")));
@@ -195,7 +195,7 @@ fn classes_of(features: &Features, labels: &[u32]) -> Result<Vec<u32>, Parameter
 }
 
 /// The classes that get a hyperplane: with two, only the second.
-fn positives(classes: &[u32]) -> &[u32] {
+pub(super) fn positives(classes: &[u32]) -> &[u32] {
     if classes.len() == 2 { &classes[1..] } else { classes }
 }
 

@@ -4,13 +4,13 @@
 //! the same mechanism; the truth comes from the private rows, so nothing found here is private.
 
 use super::outcome::{Outcome, Outcomes};
-use super::svm;
+use super::{ridge, svm};
 use rayon::prelude::*;
 use scumble::error::{DataError, ParameterError};
 use scumble::mechanism::{Mechanism, Parameters};
 use scumble::noise::SecretRng;
 use scumble::plan::{PlanError, Request, plan};
-use scumble::projection::{Projection, ProjectionKind, Seed};
+use scumble::projection::{Partition, Projection, ProjectionKind, Seed};
 use scumble::recall::Features;
 use scumble::recall::{neighbours, precision_recall, rankings, true_neighbours};
 use scumble::release::{Encoder, Encoding, Release, ReleaseError, Releaser};
@@ -53,6 +53,9 @@ impl Candidate {
         }
         if let Some(encoding) = encoding {
             name += &format!(", {encoding}");
+        }
+        if let Some(bins) = &parameters.bins {
+            name += &format!(", {}", kind_of(bins));
         }
         Self { name, parameters, encoding, coin_at_zero: false, planned: Vec::new() }
     }
@@ -207,7 +210,10 @@ pub fn retrieval(
     run(database, queries, candidates, settings, progress, measure)
 }
 
-/// Test accuracy of a linear SVM trained on the release of every candidate at every epsilon.
+/// The metric of ridge regression, beside the SVM's `accuracy`.
+pub const RIDGE: &str = "accuracy, ridge";
+
+/// Test accuracy of a linear SVM, and of ridge regression, trained on the release of every candidate at every epsilon.
 pub fn classification(
     train: (Rows<'_>, &[u32]),
     test: (Rows<'_>, &[u32]),
@@ -219,6 +225,9 @@ pub fn classification(
         let [rows, asked] = tables.into_features();
         let accuracy = svm::train_and_test((&rows, train.1), (&asked, test.1), settings.svm_c)?;
         found.push(("accuracy".into(), accuracy));
+        if let Some(accuracy) = ridge::train_and_test((&rows, train.1), (&asked, test.1))? {
+            found.push((RIDGE.into(), accuracy));
+        }
         Ok(())
     };
     let mut outcomes = run(train.0, test.0, candidates, settings, progress, measure)?;
@@ -246,11 +255,19 @@ pub fn classification(
 /// The projection and its size: what two mechanisms share that release the same sketch.
 fn sketch_of(parameters: &Parameters) -> (String, usize) {
     let Parameters { mechanism, repeats, .. } = parameters;
-    let kind = match parameters.bins {
-        Some(_) => ProjectionKind::Bins,
-        None => parameters.projection.unwrap_or_else(|| mechanism.default_projection(*repeats)),
+    let kind = match &parameters.bins {
+        Some(bins) => kind_of(bins).to_owned(),
+        None => parameters.projection.unwrap_or_else(|| mechanism.default_projection(*repeats)).to_string(),
     };
-    (kind.to_string(), parameters.k)
+    (kind, parameters.k)
+}
+
+/// What legends call a public partition.
+fn kind_of(bins: &Partition) -> &'static str {
+    match bins {
+        Partition::Grid(_) => "blocks",
+        Partition::File(_) => "bins",
+    }
 }
 
 /// True when it was not among those seen; now it is.
@@ -346,8 +363,9 @@ impl Tables {
         projected: &mut Projected,
     ) -> Result<Self, SweepError> {
         // A dense projection of sparse rows is the one step that costs more than all the others.
-        let slow =
-            blocks[0].is_sparse() && !matches!(releaser.mechanism().projection().kind(), ProjectionKind::Oporp { .. });
+        let quick =
+            matches!(releaser.mechanism().projection().kind(), ProjectionKind::Oporp { .. } | ProjectionKind::Bins);
+        let slow = blocks[0].is_sparse() && !quick;
         let [a, b] = match slow {
             true => projected.of(releaser.mechanism(), blocks)?.each_ref().map(|x| perturb(&releaser, x)),
             false => blocks.map(|rows| Release::from_rows(&releaser, rows)),

@@ -10,7 +10,7 @@
 //!
 //! [`Method::Bounds`] needs no fit: it moves each value to the nearest that a row can have.
 
-mod eigen;
+pub mod eigen;
 mod file;
 mod fit;
 pub(crate) mod moments;

@@ -1,6 +1,6 @@
 //! What a user asks for, and the defaults for what is not said. The one place where defaults are decided.
 
-use super::{PlanError, Request, plan};
+use super::{PlanError, Public, Request, plan_with_public};
 use scumble_core::entropy::NoEntropy;
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Purpose, SignrpMode};
@@ -212,16 +212,16 @@ impl Ask {
         Ok(Mechanism::new(Parameters { mechanism, k, ..request.parameters })?)
     }
 
-    /// What makes the release: as asked for, or the plan's choice by public numbers alone. With a key, noise from it.
-    pub fn releaser(&self, dim: usize, key: Option<NoiseKey>) -> Result<Releaser, AskError> {
+    /// What makes the release: as asked for, or the plan's choice by public knowledge alone. With a key, noise from it.
+    pub fn releaser(&self, dim: usize, key: Option<NoiseKey>, public: Public<'_>) -> Result<Releaser, AskError> {
         let request = self.request(dim, key.as_ref())?;
         let releaser = match (request.mechanism, request.k) {
-            (Some(mechanism), Some(k)) => {
+            (Some(mechanism), Some(k)) if public.is_nothing() => {
                 let parameters = Parameters { mechanism, k, ..request.parameters };
                 Releaser::new(Mechanism::new(parameters)?, request.encoding)?
             }
             _ => {
-                let best = plan(&request)?.best;
+                let best = plan_with_public(&request, public)?.best;
                 Releaser::new(best.mechanism, Some(best.encoding))?
             }
         };

@@ -2,8 +2,9 @@
 
 use super::Request;
 use crate::release::Encoding;
-use scumble_core::mechanism::{MechanismId, OutputKind, Parameters};
+use scumble_core::mechanism::{MechanismId, OutputKind, Parameters, Purpose};
 use scumble_core::privacy::Unit;
+use scumble_core::projection::{Partition, ProjectionKind, TableFile};
 
 /// One choice, not yet built.
 #[derive(Debug, Clone)]
@@ -128,6 +129,61 @@ pub(super) fn candidates(request: &Request) -> Vec<Candidate> {
                 }
             }
         }
+    }
+    menu
+}
+
+/// Every choice with these bins: their number and a public partition into as many. A lattice is worth its coarseness only
+/// where bytes are scarce.
+pub(super) fn with_bins(request: &Request, partitions: &[(usize, Partition)]) -> Vec<Candidate> {
+    let takes_bins = |id: &MechanismId| {
+        id.default_projection(1) == ProjectionKind::Oporp { repeats: 1 }
+            && !id.is_record()
+            && request.parameters.repeats == 1
+    };
+    let mut menu = Vec::new();
+    let scarce = request.bytes.is_some() || request.mechanism.is_some();
+    let worth = |id: &MechanismId| takes_bins(id) && (scarce || *id != MechanismId::DpOporpLattice);
+    for mechanism in mechanisms(request).into_iter().filter(worth) {
+        for symbols in symbols(request, mechanism).into_iter().filter(|symbols| scarce || *symbols != Some(5)) {
+            for (k, bins) in partitions {
+                for encoding in encodings(request, mechanism, symbols, *k) {
+                    let bins = Some(bins.clone());
+                    let parameters = Parameters { mechanism, k: *k, symbols, bins, ..request.parameters.clone() };
+                    menu.push(Candidate { parameters, encoding });
+                }
+            }
+        }
+    }
+    menu
+}
+
+/// Every choice for whole records with these components and this book, and with the caps that suit a search.
+pub(super) fn of_records(request: &Request, components: &[TableFile], book: Option<&TableFile>) -> Vec<Candidate> {
+    let asked = |id: MechanismId| request.mechanism.is_none_or(|mechanism| mechanism == id);
+    let fits = |k: usize| request.k.is_none_or(|asked| asked == k);
+    let mut menu = Vec::new();
+    let mut add = |parameters| menu.push(Candidate { parameters, encoding: request.encoding });
+    let purposes = match request.parameters.purpose {
+        None => vec![None, Some(Purpose::Search)],
+        asked => vec![asked],
+    };
+    for purpose in purposes {
+        let privcube = |k| Parameters { mechanism: MechanismId::Privcube, k, purpose, ..request.parameters.clone() };
+        if asked(MechanismId::Privcube) {
+            [64, 128].into_iter().filter(|k| fits(*k) && purpose.is_some()).for_each(|k| add(privcube(k)));
+            for file in components {
+                let k = file.content().map_or(0, |table| table.shape().1);
+                if fits(k) {
+                    add(Parameters { components: Some(file.clone()), ..privcube(k) });
+                }
+            }
+        }
+    }
+    let dim = request.parameters.dim;
+    if let Some(book) = book.filter(|_| asked(MechanismId::Privbook) && fits(dim)) {
+        let (mechanism, book) = (MechanismId::Privbook, Some(book.clone()));
+        add(Parameters { mechanism, k: dim, book, purpose: None, ..request.parameters.clone() });
     }
     menu
 }

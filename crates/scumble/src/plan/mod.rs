@@ -1,17 +1,19 @@
 //! Which mechanism, size, clip and encoding suit a request, and what to expect of them: before any budget is spent.
 //!
-//! [`plan`] reads public numbers only, so its result may be shown and used. [`plan_with_sample`] looks at rows: its
-//! result is as private as they are, and a choice made with it is outside the guarantee unless the sample is public.
+//! [`plan`] reads public numbers only, so its result may be shown and used. [`plan_with_public`] also looks at PUBLIC rows:
+//! it learns bins, components and a book from them, tries them, and its result is public too. [`plan_with_sample`] looks at
+//! private rows: its result is as private as they are, and a choice made with it is outside the guarantee.
 
 mod ask;
 mod candidates;
 mod forecast;
-
+mod public;
 mod sample;
 mod typical;
 
 pub use ask::{Ask, AskError};
 pub use forecast::{Flips, Forecast, StandardErrors};
+pub use public::{Public, images_like, plan_with_public};
 pub use sample::{Measured, MeasuredRecall};
 
 use crate::release::{Encoder, Encoding};
@@ -108,7 +110,7 @@ fn reliance(choice: &Choice) -> f64 {
 /// The result depends on the sample. Keep it as private as the sample is.
 pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
     let typical = Typical::from_sample(rows, request.parameters.range)?;
-    let tried = parallel::run(|| sample::tried(forecasts(request, &typical)?, rows))?;
+    let tried = parallel::run(|| sample::tried(sample::promising(forecasts(request, &typical)?), rows))?;
     Ok(ranked(request, tried, score))
 }
 
@@ -116,8 +118,7 @@ pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanE
 fn forecasts(request: &Request, typical: &Typical) -> Result<Vec<Choice>, PlanError> {
     let menu = candidates::candidates(request);
     if menu.is_empty() {
-        let limit = request.bytes.unwrap_or(0);
-        return Err(ParameterError::invalid(format!("nothing fits {limit} bytes a row; raise ‹bytes›")).into());
+        return Err(nothing_fits(request));
     }
     let built: Vec<Result<Choice, PlanError>> =
         menu.par_iter().map(|candidate| choice(candidate, typical, request)).collect();
@@ -147,6 +148,11 @@ fn forecasts(request: &Request, typical: &Typical) -> Result<Vec<Choice>, PlanEr
     }
 }
 
+fn nothing_fits(request: &Request) -> PlanError {
+    let limit = request.bytes.unwrap_or(0);
+    ParameterError::invalid(format!("nothing fits {limit} bytes a row; raise ‹bytes›")).into()
+}
+
 fn choice(candidate: &Candidate, typical: &Typical, request: &Request) -> Result<Choice, PlanError> {
     let mechanism = Mechanism::new(candidate.parameters.clone())?;
     let encoder = Encoder::new(&mechanism, candidate.encoding)?;
@@ -169,7 +175,9 @@ fn ranked(request: &Request, mut choices: Vec<Choice>, score: impl Fn(&Choice) -
     let mut seen = Vec::new();
     let mut others = choices;
     others.retain(|choice| {
-        let key = (choice.mechanism.id(), choice.mechanism.parameters().symbols, choice.mechanism.k());
+        let p = choice.mechanism.parameters();
+        let learned = (p.bins.is_some(), p.components.is_some());
+        let key = (choice.mechanism.id(), p.symbols, choice.mechanism.k(), learned);
         let new = !seen.contains(&key);
         seen.push(key);
         new

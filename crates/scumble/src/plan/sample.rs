@@ -48,6 +48,13 @@ pub struct Measured {
     pub recall: MeasuredRecall,
 }
 
+impl Measured {
+    /// True when it was measured on enough rows and queries to be expected of others: within a tenth.
+    pub fn is_telling(&self) -> bool {
+        self.rows >= 500 && self.queries >= 50
+    }
+}
+
 /// Shares of the true neighbours that were found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeasuredRecall {
@@ -65,8 +72,8 @@ struct Trial<'a> {
     top: usize,
 }
 
-/// Releases and searches the most promising choices: all of them on few rows, then the best on many.
-pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Choice>, PlanError> {
+/// The most promising choices by forecast, a few of each kind.
+pub(super) fn promising(mut choices: Vec<Choice>) -> Vec<Choice> {
     choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
     let mut kinds: Vec<_> = Vec::new();
     choices.retain(|choice| {
@@ -74,6 +81,11 @@ pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Ch
         kinds.push(kind);
         kinds.iter().filter(|&&other| other == kind).count() <= OF_A_KIND
     });
+    choices
+}
+
+/// Releases and searches choices: all of them on few rows, then the best on many.
+pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Choice>, PlanError> {
     for (number, round) in ROUNDS.iter().enumerate() {
         let trial = Trial::new(sample, round)?;
         let last = number + 1 == ROUNDS.len();

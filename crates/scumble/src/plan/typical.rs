@@ -10,8 +10,11 @@ use std::fmt;
 /// Most entries that are looked at: enough for three digits, and a plan in a blink.
 const ENTRIES: usize = 1 << 21;
 
-/// Relative deviation of the rows' norms, where no sample says otherwise.
-const UNEVEN: f64 = 0.3;
+/// Relative deviation of the rows' norms, where no sample says otherwise: images and embeddings; documents differ more.
+const UNEVEN: [f64; 2] = [0.3, 0.5];
+
+/// Share of attributes that are set below which rows are taken for documents: most counts are small, a few are large.
+const SPARSE: f64 = 0.05;
 
 /// Spread of the cosine over a table, where no sample says otherwise: between images and text.
 const SPREAD: f64 = 0.15;
@@ -52,12 +55,13 @@ impl Typical {
         let filled = ((density * dim as f64).round() as usize).clamp(1, dim);
         let rows = (ENTRIES / filled).clamp(1, 64);
         let mut random = ChaCha8Rng::from_seed([0; 32]);
-        let law = Law::new(parameters, filled);
+        let law = Law::new(parameters, filled, density < SPARSE);
+        let uneven = UNEVEN[usize::from(density < SPARSE)];
         let (mut offsets, mut index, mut values) = (vec![0], Vec::new(), Vec::new());
         for row in 0..rows {
             // Norms spread evenly around the public one, the mean of their squares kept.
             let place = (2 * row + 1) as f64 / rows as f64 - 1.0;
-            let size = (1.0 + UNEVEN * 3f64.sqrt() * place) / (1.0 + UNEVEN * UNEVEN).sqrt();
+            let size = (1.0 + uneven * 3f64.sqrt() * place) / (1.0 + uneven * uneven).sqrt();
             for at in 0..filled {
                 // One place in each of `filled` equal stretches, so that indices rise.
                 let (from, to) = (at * dim / filled, (at + 1) * dim / filled);
@@ -71,7 +75,7 @@ impl Typical {
         Self { offsets, index, values, dim, cosine: (mean_cosine(parameters), SPREAD), informed }
     }
 
-    /// The first rows of a sample, with the cosines found among them.
+    /// The first rows of a sample, 256 at the most, with the cosines found among them.
     pub fn from_sample(sample: Rows<'_>, range: Range) -> Result<Self, DataError> {
         // Zeros of dense rows are clipped where the range does not hold 0; those of sparse rows are refused later.
         let zeros = !sample.is_sparse() && !range.holds_zero();
@@ -153,7 +157,8 @@ fn entries(
     }
 }
 
-/// Values of a given root mean square inside the range: spread evenly, or pushed to the ends where they must be large.
+/// Values of a given root mean square inside the range: spread evenly, most of them small in documents, or pushed to the
+/// ends where they must be large.
 struct Law {
     amplitude: f64,
     power: f64,
@@ -162,13 +167,15 @@ struct Law {
 }
 
 impl Law {
-    fn new(parameters: &Parameters, filled: usize) -> Self {
+    fn new(parameters: &Parameters, filled: usize, sparse: bool) -> Self {
         let range = parameters.range;
         let largest = range.lo.abs().max(range.hi.abs());
         let root = parameters.norm_guess() / (filled as f64).sqrt();
         // |value| = amplitude U^power has the root mean square amplitude / sqrt(2 power + 1).
+        let power: f64 = if sparse { 3.0 } else { 1.0 };
+        let spread = (2.0 * power + 1.0).sqrt();
         let (amplitude, power) = match largest / root {
-            ratio if ratio >= 3f64.sqrt() => (3f64.sqrt() * root, 1.0),
+            ratio if ratio >= spread => (spread * root, power),
             ratio => (largest, ((ratio * ratio - 1.0) / 2.0).max(0.0)),
         };
         Self { amplitude, power, both_signs: range.lo < 0.0 && range.hi > 0.0, negative: range.hi <= 0.0 }

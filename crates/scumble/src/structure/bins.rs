@@ -1,6 +1,6 @@
 //! Bins that add attributes which move together, from a public sample or from an earlier release of other rows.
 //!
-//! The main directions of the sample embed its attributes; the set is split at the median of its own main direction, again
+//! The main directions of the sample embed its attributes (of documents only their direction counts, not how often they occur); the set is split at the median of its own main direction, again
 //! and again, into k bins of nearly equal size; an attribute's sign is that of its correlation with its bin. Attributes
 //! that never occur are left to OPORP's seed.
 
@@ -14,33 +14,67 @@ use scumble_core::vectors::{Rows, Scalars, TableHash};
 /// Values that describe the law of a bin in the sample; an odd number, so that the median is one of them.
 const QUANTILES: usize = 15;
 
+/// Main directions that embed attributes, where the caller does not say: of rows, and of documents.
+const DIRECTIONS: usize = 20;
+const DIRECTIONS_OF_DOCUMENTS: usize = 10;
+
 /// How bins are learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BinsOptions {
     /// Bins.
     pub k: usize,
-    /// Main directions that embed the attributes.
-    pub components: usize,
+    /// Main directions that embed the attributes; 20 if not given, 10 for sparse rows.
+    pub components: Option<usize>,
 }
 
 impl BinsOptions {
-    /// k bins from 20 directions.
+    /// k bins from as many directions as suit the rows.
     pub fn new(k: usize) -> Self {
-        Self { k, components: 20 }
+        Self { k, components: None }
     }
 }
 
 /// Learns bins, and the law of each, from PUBLIC rows: none of them may be among the rows that will be released.
 pub fn learn_bins(rows: Rows<'_>, options: BinsOptions) -> Result<Bins, ParameterError> {
-    if rows.len() < 2 {
-        return Err(ParameterError::invalid("bins are learned from at least 2 public rows"));
+    Coherence::learn(rows, options.components)?.bins(options.k)
+}
+
+/// Which attributes of PUBLIC rows move together: learned once, then cut into any number of bins.
+pub struct Coherence<'a> {
+    rows: Rows<'a>,
+    seen: Vec<usize>,
+    directions: Directions,
+    origin: Origin,
+}
+
+impl<'a> Coherence<'a> {
+    /// Embeds the attributes in the main directions of the rows. Sparse rows are taken for documents.
+    pub fn learn(rows: Rows<'a>, components: Option<usize>) -> Result<Self, ParameterError> {
+        if rows.len() < 2 {
+            return Err(ParameterError::invalid("bins are learned from at least 2 public rows"));
+        }
+        let (sample, directions) = match rows.is_sparse() {
+            false => {
+                let sample = Sample::new(rows, true)?;
+                let directions = sample.directions(components.unwrap_or(DIRECTIONS).max(1));
+                (sample, directions)
+            }
+            true => {
+                let sample = Sample::of_documents(rows)?;
+                let directions = sample.directions(components.unwrap_or(DIRECTIONS_OF_DOCUMENTS).max(1));
+                (sample, directions.by_direction_alone())
+            }
+        };
+        let origin = Origin::Sample { rows: rows.len() as u64, sha256: TableHash::of(rows).finish() };
+        Ok(Self { rows, seen: sample.seen, directions, origin })
     }
-    let sample = Sample::new(rows, true)?;
-    let directions = sample.directions(options.components.max(1));
-    let origin = Origin::Sample { rows: rows.len() as u64, sha256: TableHash::of(rows).finish() };
-    let bins = partition(&sample.seen, &directions, rows.dim(), options.k, origin)?;
-    let laws = laws(rows, &bins);
-    bins.with_laws(QUANTILES, laws)
+
+    /// `k` bins, and the law of each.
+    pub fn bins(&self, k: usize) -> Result<Bins, ParameterError> {
+        let bins = partition(&self.seen, &self.directions, self.rows.dim(), k, self.origin)?;
+        let laws = laws(self.rows, &bins);
+        bins.with_laws(QUANTILES, laws)
+    }
 }
 
 /// Learns bins from a release without a projection (`raw-...`) of OTHER rows than those that will be released. The release
@@ -60,7 +94,7 @@ pub fn learn_bins_from_release(release: &Release, options: BinsOptions) -> Resul
     }
     let values = release.all_values();
     let sample = Sample::new(Rows::dense(Scalars::F32(&values), release.k()), true)?;
-    let mut directions = sample.directions(options.components.max(1));
+    let mut directions = sample.directions(options.components.unwrap_or(DIRECTIONS).max(1));
     // The noise has the same energy in every direction; what is left of a direction is the rows'.
     let noise = release.len() as f64 * mechanism.noise_moments().map_or(0.0, |noise| noise.variance);
     let kept: Vec<f64> =

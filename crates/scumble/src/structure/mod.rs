@@ -11,6 +11,6 @@ mod book;
 mod components;
 mod svd;
 
-pub use bins::{BinsOptions, learn_bins, learn_bins_from_release};
+pub use bins::{BinsOptions, Coherence, learn_bins, learn_bins_from_release};
 pub use book::make_book;
 pub use components::learn_components;

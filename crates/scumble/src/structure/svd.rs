@@ -28,6 +28,17 @@ pub(super) struct Directions {
     pub(super) energies: Vec<f64>,
 }
 
+impl Directions {
+    /// Every attribute at the same distance from the middle: those that move together lie together, however often they occur.
+    pub(super) fn by_direction_alone(mut self) -> Self {
+        for loadings in self.loadings.chunks_exact_mut(self.count) {
+            let length = loadings.iter().map(|x| x * x).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+            loadings.iter_mut().for_each(|x| *x /= length);
+        }
+        self
+    }
+}
+
 impl Sample {
     /// Reads the sample; centred or not.
     pub(super) fn new(rows: Rows<'_>, centred: bool) -> Result<Self, ParameterError> {
@@ -54,6 +65,21 @@ impl Sample {
         let n = rows.len().max(1) as f64;
         let mean = seen.iter().map(|&attribute| if centred { sums[attribute] / n } else { 0.0 }).collect();
         Ok(Self { rows: (0..rows.len()).map(entries).collect(), mean, seen })
+    }
+
+    /// Reads documents: counts are heavy-tailed and lengths differ, so that a row is the square roots of its values, at
+    /// length 1 (Hellinger).
+    pub(super) fn of_documents(rows: Rows<'_>) -> Result<Self, ParameterError> {
+        let mut sample = Self::new(rows, false)?;
+        let n = sample.rows.len().max(1) as f64;
+        for entries in &mut sample.rows {
+            let size = entries.iter().map(|(_, value)| value.abs()).sum::<f64>().max(f64::MIN_POSITIVE);
+            for (at, value) in entries.iter_mut() {
+                *value = value.signum() * (value.abs() / size).sqrt();
+                sample.mean[*at as usize] += *value / n;
+            }
+        }
+        Ok(sample)
     }
 
     /// The `count` main directions, or as many as there are.

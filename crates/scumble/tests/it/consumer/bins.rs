@@ -5,7 +5,7 @@ use scumble::certificate::Certificate;
 use scumble::estimate::{self, EstimateError, RowRef};
 use scumble::files::{Job, JobError, ReadOptions, open_release, release};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble::plan::{Ask, AskError};
+use scumble::plan::{Ask, AskError, Public};
 use scumble::projection::{Bins, Origin, Partition, Seed};
 use scumble::structure::{BinsOptions, learn_bins};
 use scumble::vectors::{Range, Rows, Scalars};
@@ -143,7 +143,7 @@ fn files_lie_beside_a_release_and_never_come_from_its_rows() {
     let run = |input: &std::path::Path, out: &str| -> Result<Certificate, Failure> {
         let out = folder.path().join(out);
         let job = Job { input: input.to_owned(), reading: ReadOptions::default(), out, ..Job::default() };
-        release(&job, |dim| ask.releaser(dim, None).map_err(Failure::from))
+        release(&job, |dim| ask.releaser(dim, None, Public::default()).map_err(Failure::from))
     };
     let certificate = run(&input, "out.parquet").unwrap();
     assert!(certificate.parameters.bins.as_ref().unwrap().name().starts_with("sha256:"));

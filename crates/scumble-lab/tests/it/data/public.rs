@@ -1,0 +1,104 @@
+//! `plan` with a public sample, against the menu with public structure: the choice, and what was expected of it.
+
+use super::plan::{Set, sets};
+use super::symbols::{recall, truth};
+use scumble::mechanism::{MechanismId, Parameters};
+use scumble::plan::{Choice, Public, Request, images_like, plan, plan_with_public};
+use scumble::projection::{ImageGrid, Partition};
+use scumble::recall::Features;
+use scumble::structure::Coherence;
+use scumble::vectors::Rows;
+
+/// Rows that are searched.
+const ROWS: usize = 2700;
+
+fn images(set: &Set) -> Option<ImageGrid> {
+    match set.name {
+        "MNIST" => Some(images_like("images:28x28").unwrap()),
+        "CIFAR" => Some(images_like("images:32x32").unwrap()),
+        _ => None,
+    }
+}
+
+/// Plain sketches, blocks of images and learned bins over a ladder of sizes, with the law that suits them.
+fn menu(set: &Set, public: Rows<'_>, epsilon: f64) -> Vec<Parameters> {
+    use MechanismId::{DpOporpStaircase, DpSignoporpCeil};
+    let plain = [(DpOporpStaircase, 64), (DpOporpStaircase, 256), (DpSignoporpCeil, 256), (DpSignoporpCeil, 1024)];
+    let mut menu: Vec<Parameters> = plain
+        .into_iter()
+        .filter(|(_, k)| *k <= public.dim())
+        .map(|(id, k)| set.parameters(id, k, None, epsilon))
+        .collect();
+    let mut add = |k: usize, bins: Partition| {
+        for id in [DpOporpStaircase, DpSignoporpCeil] {
+            menu.push(Parameters { bins: Some(bins.clone()), ..set.parameters(id, k, None, epsilon) });
+        }
+    };
+    if let Some(grid) = images(set) {
+        [25, 49, 64, 100, 196, 256].into_iter().for_each(|k| add(k, Partition::Grid(grid)));
+    }
+    let coherence = Coherence::learn(public, None).unwrap();
+    for k in [32, 64, 256, 1024].into_iter().filter(|k| 2 * k <= public.dim()) {
+        add(k, Partition::of(&coherence.bins(k).unwrap()));
+    }
+    menu
+}
+
+fn words(choice: &Choice) -> String {
+    let Parameters { mechanism, k, symbols, sketch_clip, bins, .. } = choice.mechanism.parameters();
+    let bins = bins.as_ref().map(|bins| bins.name().chars().take(10).collect::<String>());
+    format!("{mechanism} k={k} {symbols:?} {sketch_clip:?} {bins:?} {}", choice.encoding)
+}
+
+/// On four data sets and six epsilons: at least 95% of the best of the menu, never below the plan by numbers, and the
+/// recall that was expected within a tenth. A hundredth is what 200 queries cannot tell apart.
+#[test]
+fn a_public_sample_finds_what_suits_the_data_and_says_what_to_expect() {
+    let mut wrong = Vec::new();
+    for set in sets() {
+        let tables = set.shuffled([ROWS.min(set.len() / 3), 200, 6000]);
+        let [rows, queries, public] = tables.each_ref().map(Features::rows);
+        let all = truth(rows, queries);
+        for epsilon in [0.5, 1.0, 2.0, 3.0, 5.0, 10.0] {
+            let start = std::time::Instant::now();
+            let parameters = set.parameters(MechanismId::DpSignoporpCeil, 8, None, epsilon);
+            let request = Request { parameters, mechanism: None, k: None, encoding: None, bytes: None };
+            let today = plan(&request).unwrap().best;
+            let before = start.elapsed().as_secs_f64();
+            let best = plan_with_public(&request, Public { sample: Some(public), images: images(&set) }).unwrap().best;
+            let seconds = start.elapsed().as_secs_f64();
+            let of =
+                |choice: &Choice| recall(choice.mechanism.parameters(), Some(choice.encoding), rows, queries, &all);
+            let (found, before_found) = (of(&best), of(&today));
+            let (most, name) = menu(&set, public, epsilon)
+                .iter()
+                .map(|p| {
+                    (
+                        recall(p, None, rows, queries, &all),
+                        format!("{} k={} bins {}", p.mechanism, p.k, p.bins.is_some()),
+                    )
+                })
+                .max_by(|a, b| a.0.total_cmp(&b.0))
+                .unwrap();
+            let measured = best.measured.unwrap();
+            let few = rows.slice(0, measured.rows.min(rows.len()));
+            let there = recall(best.mechanism.parameters(), Some(best.encoding), few, queries, &truth(few, queries));
+            let line = format!(
+                "{} epsilon {epsilon}: {found:.3} {}; by numbers {before_found:.3} {}; menu {most:.3} {name}; expected {:.3} of {} rows, is {there:.3}",
+                set.name,
+                words(&best),
+                words(&today),
+                measured.recall.private,
+                measured.rows
+            );
+            println!("{line} ({before:.1} {seconds:.1} {:.1} s)", start.elapsed().as_secs_f64());
+            if found < 0.95 * most - 0.01
+                || found < before_found - 0.01
+                || (there - measured.recall.private).abs() > 0.1
+            {
+                wrong.push(line);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
