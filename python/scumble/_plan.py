@@ -97,8 +97,8 @@ def plan(
     given |= {name: value for name, value in (("encoding", encoding), ("bytes", bytes)) if value is not None}
     if sample is not None and public_sample is not None:
         raise ParameterError("a sample is private or public: give sample or public_sample")
-    blocks = [None if rows is None else _input.whole(rows, dim) for rows in (sample, public_sample)]
-    found = json.loads(_scumble.plan(json.dumps(given), *blocks, like))
+    private, public = (None if rows is None else _input.whole(rows, dim) for rows in (sample, public_sample))
+    found = json.loads(_scumble.plan(json.dumps(given), private, public, like))
     best, *alternatives = found
     chosen = Mechanism.from_parameters(best["parameters"])
     telling = public_sample is None or best["telling"]

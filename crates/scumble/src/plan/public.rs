@@ -22,8 +22,8 @@ use scumble_core::vectors::Rows;
 const FEWEST: usize = 40;
 /// Most rows that structure is learned from in a trial.
 const LEARNED_FROM: usize = 4000;
-/// Rows that a forecast of structure looks at.
-const GLANCE: usize = 16;
+/// Rows that a forecast looks at before the trial.
+const GLANCE: usize = 64;
 /// Most bins that are tried.
 const MOST_BINS: usize = 2048;
 /// Most words of a book.
@@ -97,13 +97,12 @@ fn by_trial(request: &Request, rows: Rows<'_>, images: Option<ImageGrid>) -> Res
     let order = all.shuffled_order(); // files are often sorted
     let (taught, asked) = order.split_at((rows.len() / 2).min(LEARNED_FROM));
     let (taught, asked) = (all.select(taught), all.select(asked));
-    let typical = Typical::from_sample(asked.rows(), request.parameters.range)?;
+    // A forecast only picks what is tried: a glance is enough.
+    let typical = Typical::from_sample(asked.rows().slice(0, GLANCE.min(asked.len())), request.parameters.range)?;
     let mut choices = promising(forecasts(request, &typical)?);
-    // A forecast knows nothing of structure: a glance is enough before the trial.
-    let glance = Typical::from_sample(asked.rows().slice(0, GLANCE.min(asked.len())), request.parameters.range)?;
     let built: Vec<Choice> = structured(request, taught.rows(), images)
         .par_iter()
-        .filter_map(|candidate| choice(candidate, &glance, request).ok()) // what cannot be built is no choice
+        .filter_map(|candidate| choice(candidate, &typical, request).ok()) // what cannot be built is no choice
         .collect();
     choices.extend(built);
     let mut plan = ranked(request, tried(choices, asked.rows())?, score);
