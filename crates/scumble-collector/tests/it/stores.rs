@@ -5,6 +5,7 @@ use Outcome::{Accepted, Closed, Conflict, Duplicate};
 use scumble::campaign::Periods;
 use scumble::certificate::Certificate;
 use scumble::files::{open_release, read_release, write_release};
+use scumble::mechanism::MechanismId;
 use scumble::release::Release;
 use scumble::search::{Queries, Table};
 use scumble::statistics;
@@ -144,11 +145,14 @@ fn exports_are_exact_repeatable_and_verifiable() {
 #[test]
 fn exports_of_several_collectors_count_together() {
     let (_folder, out) = folder();
+    // Shares need bits that flip alike.
+    let periods = Periods { first: START, seconds: PERIOD, count: 20 };
+    let collection = collection_of(MechanismId::DpSignoporpRr, "test", periods);
     let files: Vec<_> = (0..2)
         .map(|machine| {
             let place = Place::sqlite();
             let mut store = place.open().unwrap();
-            let (collection, key) = add(&mut *store);
+            let key = store.add_campaign(&collection.name(), collection.text()).unwrap();
             let persons = 100 * (machine + 1);
             let reports: Vec<_> = (0..persons)
                 .map(|person| report(key, 0, person, (person + 1000 * machine).wrapping_mul(2_654_435_761)))

@@ -29,8 +29,13 @@ pub const LEAST: u32 = 3;
 
 /// Four bytes per row, periods of 100 seconds.
 pub fn collection_named(name: &str, periods: Periods) -> Collection {
+    collection_of(MechanismId::DpSignoporpCeil, name, periods)
+}
+
+/// The same with any mechanism of one bit per bin.
+pub fn collection_of(id: MechanismId, name: &str, periods: Periods) -> Collection {
     let range = Range { lo: -1.0, hi: 1.0 };
-    let parameters = Parameters::new(MechanismId::DpSignoporpCeil, 64, 32, 2.0, 1.0, range, Seed([3; 32]));
+    let parameters = Parameters::new(id, 64, 32, 2.0, 1.0, range, Seed([3; 32]));
     let mechanism = Mechanism::new(parameters).unwrap();
     let encoder = Encoder::new(&mechanism, None).unwrap();
     let terms = Terms {

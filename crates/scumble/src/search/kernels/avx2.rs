@@ -108,25 +108,17 @@ pub(super) fn dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [
     out.iter_mut().zip(sums).for_each(|(out, sums)| add_lanes(sums, out));
 }
 
-/// Four running sums. Memory is the limit: what comes 4 KiB later is asked for now.
+/// Row after row, as they come from memory: read side by side, they would come at a third of its speed.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn dots_one(rows: [&[f32]; TILE], query: &[f32], out: &mut [f32; TILE]) {
-    const LINE: usize = 2; // steps of a cache line
-    let steps = query.len() / CHUNK;
-    let ends = (rows.map(|row| end(row)), end(query));
-    let rows = rows.map(|row| &row.as_chunks::<CHUNK>().0[..steps]);
+    let last = end(query);
+    let query = query.as_chunks::<CHUNK>().0;
     let mut sums = [_mm256_setzero_ps(); TILE];
-    for (at, query) in query.as_chunks::<CHUNK>().0.iter().enumerate() {
-        let query = load_floats(query);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            if at % LINE == 0 {
-                prefetch(&row[at], 4 << 10);
-            }
-            *sum = _mm256_fmadd_ps(query, load_floats(&row[at]), *sum);
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        for (row, query) in row.as_chunks::<CHUNK>().0.iter().zip(query) {
+            *sum = _mm256_fmadd_ps(load_floats(query), load_floats(row), *sum);
         }
-    }
-    if let ([Some(a), Some(b), Some(c), Some(d)], Some(query)) = ends {
-        for (sum, row) in sums.iter_mut().zip([a, b, c, d]) {
+        if let (Some(row), Some(query)) = (end(row), last) {
             *sum = _mm256_fmadd_ps(query, row, *sum);
         }
     }
