@@ -188,7 +188,7 @@ fn exports_of_several_collectors_count_together() {
     write_release(&out.join("all.parquet"), &all).unwrap();
     let again = open_release(&out.join("all.parquet")).unwrap();
     assert_eq!((again.bytes(), &again.certificate().campaign), (all.bytes(), &all.certificate().campaign));
-    let other = collection_named("other", Periods { first: START, seconds: PERIOD, count: 20 });
+    let other = collection_of(MechanismId::DpSignoporpRr, "other", periods);
     let place = Place::sqlite();
     let mut store = place.open().unwrap();
     let key = store.add_campaign(&other.name(), other.text()).unwrap();
