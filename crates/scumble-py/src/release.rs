@@ -180,6 +180,7 @@ pub fn verify(py: Python<'_>, path: PathBuf, key: Option<&[u8]>) -> PyResult<Str
     let found = py.detach(|| files::verify(&path, &Beside::default(), key.as_ref())).or_raise(py)?;
     match (found.failed(), &found.certificate) {
         (None, Some(certificate)) => Ok(certificate.to_json()),
+        (Some(check), _) if check.name == "file" => Err(raise(py, "DataError", &check.detail)), // as `load` says it
         (failed, _) => {
             let (name, detail) = failed.map_or(("certificate", "none"), |check| (check.name, check.detail.as_str()));
             Err(raise(py, "CertificateError", format!("{}: {name}: {detail}", path.display())))

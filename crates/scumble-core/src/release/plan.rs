@@ -77,7 +77,10 @@ impl Plan {
                 out.numbers([table.bits().into(), table.symbols() as u64]);
                 out.list(table.rows().concat());
             }
-            _ => return None,
+            Perturbation::Noise { .. }
+            | Perturbation::NoisySign { .. }
+            | Perturbation::Cap(_)
+            | Perturbation::Individual { .. } => return None,
         }
         Some(out.0)
     }

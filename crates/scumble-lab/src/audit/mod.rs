@@ -282,7 +282,7 @@ fn auditable(mechanism: &Mechanism) -> Result<(), ParameterError> {
     match over_the_matrix {
         true => Err(ParameterError::invalid(
             "the delta of dp-signrp-rr is a chance over the draw of its matrix, which an audit holds fixed; leave \
-             --delta out to audit its pure form",
+             ‹delta› out to audit its pure form",
         )),
         false => Ok(()),
     }

@@ -75,7 +75,7 @@ pub enum PlanError {
 }
 
 /// Where bytes are not limited, a smaller row is taken when it keeps this share of the best recall.
-const AS_GOOD: f64 = 0.995;
+const AS_GOOD: f64 = 0.99;
 
 /// The best choice by public numbers alone.
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
