@@ -10,8 +10,8 @@ use std::fmt;
 /// Most entries that are looked at: enough for three digits, and a plan in a blink.
 const ENTRIES: usize = 1 << 21;
 
-/// Relative deviation of the rows' norms, where no sample says otherwise: images and embeddings; documents differ more.
-const UNEVEN: [f64; 2] = [0.3, 0.5];
+/// Relative deviation of the rows' norms, where no sample says otherwise.
+const UNEVEN: f64 = 0.3;
 
 /// Share of attributes that are set below which rows are taken for documents: most counts are small, a few are large.
 const SPARSE: f64 = 0.05;
@@ -56,12 +56,11 @@ impl Typical {
         let rows = (ENTRIES / filled).clamp(1, 64);
         let mut random = ChaCha8Rng::from_seed([0; 32]);
         let law = Law::new(parameters, filled, density < SPARSE);
-        let uneven = UNEVEN[usize::from(density < SPARSE)];
         let (mut offsets, mut index, mut values) = (vec![0], Vec::new(), Vec::new());
         for row in 0..rows {
             // Norms spread evenly around the public one, the mean of their squares kept.
             let place = (2 * row + 1) as f64 / rows as f64 - 1.0;
-            let size = (1.0 + uneven * 3f64.sqrt() * place) / (1.0 + uneven * uneven).sqrt();
+            let size = (1.0 + UNEVEN * 3f64.sqrt() * place) / (1.0 + UNEVEN * UNEVEN).sqrt();
             for at in 0..filled {
                 // One place in each of `filled` equal stretches, so that indices rise.
                 let (from, to) = (at * dim / filled, (at + 1) * dim / filled);
@@ -172,7 +171,7 @@ impl Law {
         let largest = range.lo.abs().max(range.hi.abs());
         let root = parameters.norm_guess() / (filled as f64).sqrt();
         // |value| = amplitude U^power has the root mean square amplitude / sqrt(2 power + 1).
-        let power: f64 = if sparse { 3.0 } else { 1.0 };
+        let power: f64 = if sparse { 2.0 } else { 1.0 };
         let spread = (2.0 * power + 1.0).sqrt();
         let (amplitude, power) = match largest / root {
             ratio if ratio >= spread => (spread * root, power),

@@ -189,14 +189,11 @@ impl Sentences {
         let truth = true_neighbours(&features(rows), &features(queries), 10).unwrap();
         let mechanism = Mechanism::new(parameters).unwrap();
         let exact = ExactQueries::project(&mechanism, queries).unwrap();
-        let each = (0..3).map(|draw| {
-            let release = released(&mechanism, None, draw, rows);
-            let found = search(&release, Queries::Exact(&exact), 10, None).unwrap();
-            let rankings: Vec<Vec<u32>> =
-                found.iter().map(|hits| hits.iter().map(|hit| hit.row as u32).collect()).collect();
-            precision_recall(&rankings, &truth, &[10])[0].recall
-        });
-        each.sum::<f64>() / 3.0
+        let release = released(&mechanism, None, 0, rows);
+        let found = search(&release, Queries::Exact(&exact), 10, None).unwrap();
+        let rankings: Vec<Vec<u32>> =
+            found.iter().map(|hits| hits.iter().map(|hit| hit.row as u32).collect()).collect();
+        precision_recall(&rankings, &truth, &[10])[0].recall
     }
 }
 
