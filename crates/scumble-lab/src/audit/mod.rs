@@ -26,7 +26,7 @@ use scumble::files::{JobError, OpenError};
 use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
 use scumble::privacy::{Promise, Unit};
 use scumble::projection::Seed;
-use scumble::release::{Encoding, ReleaseError, Releaser};
+use scumble::release::{Encoder, Encoding, ReleaseError, Releaser};
 use scumble::vectors::{Range, Rows, Scalars};
 use serde::Serialize;
 
@@ -64,23 +64,26 @@ impl Target for Releaser {
         let mut bytes = Vec::new();
         Releaser::release(self, rows, 0, |i| (i as u64).to_le_bytes().to_vec(), &mut bytes)?;
         let mut values = vec![0.0; rows.len() * k];
-        let mut codes = vec![0; k];
-        for (bytes, out) in bytes.chunks_exact(encoder.bytes_per_row()).zip(values.chunks_exact_mut(k)) {
-            match encoder.encoding() {
-                Encoding::F32 => encoder.decode(bytes, out),
-                // Codes, not values: two symbols may stand for the same value.
-                Encoding::I16
-                | Encoding::B8
-                | Encoding::B4
-                | Encoding::B1
-                | Encoding::Symbols { .. }
-                | Encoding::Word { .. } => {
-                    encoder.codes(bytes, &mut codes);
-                    out.iter_mut().zip(&codes).for_each(|(out, &code)| *out = code as f32);
-                }
-            }
-        }
+        let rows = bytes.chunks_exact(encoder.bytes_per_row()).zip(values.chunks_exact_mut(k));
+        rows.for_each(|(bytes, out)| read_row(encoder, bytes, out));
         Ok(values)
+    }
+}
+
+/// What a reader sees in the bytes of a row. Codes, not values: two symbols may stand for the same value.
+fn read_row(encoder: &Encoder, bytes: &[u8], out: &mut [f32]) {
+    match encoder.encoding() {
+        Encoding::F32 => encoder.decode(bytes, out),
+        Encoding::I16
+        | Encoding::B8
+        | Encoding::B4
+        | Encoding::B1
+        | Encoding::Symbols { .. }
+        | Encoding::Word { .. } => {
+            let mut codes = vec![0; out.len()];
+            encoder.codes(bytes, &mut codes);
+            out.iter_mut().zip(&codes).for_each(|(out, &code)| *out = code as f32);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! and reads the output back. What is published beside the rows counts too: the certificate, but for its hashes, is one
 //! more column of the outcome, so a shape or a sentence that depends on the rows is found like a biased bit.
 
-use super::{AuditError, Target};
+use super::{AuditError, Target, read_row};
 use scumble::certificate::Certificate;
 use scumble::files::{self, Format, Job, JobError, ReadOptions, ReleaseWriter, ReleasedBlock};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
@@ -271,21 +271,10 @@ impl Target for Way {
 pub fn outcome(release: &Release) -> Vec<f32> {
     let (encoder, k) = (release.encoder(), release.k());
     let beside = public_part(release.certificate());
-    let (mut values, mut codes) = (vec![0.0; k], vec![0; k]);
+    let mut values = vec![0.0; k];
     let mut all = Vec::with_capacity(release.len() * (k + 1));
     for i in 0..release.len() {
-        match encoder.encoding() {
-            Encoding::F32 => encoder.decode(release.row(i), &mut values),
-            Encoding::I16
-            | Encoding::B8
-            | Encoding::B4
-            | Encoding::B1
-            | Encoding::Symbols { .. }
-            | Encoding::Word { .. } => {
-                encoder.codes(release.row(i), &mut codes);
-                values.iter_mut().zip(&codes).for_each(|(value, &code)| *value = code as f32);
-            }
-        }
+        read_row(encoder, release.row(i), &mut values);
         all.extend_from_slice(&values);
         all.push(beside);
     }
