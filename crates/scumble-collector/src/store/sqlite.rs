@@ -8,7 +8,7 @@ use super::{CampaignKey, Each, Export, Outcome, PeriodCount, Report, SCHEMA_VERS
 use crate::report::ID_BYTES;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub struct SqliteStore {
     db: Connection,
     folder: PathBuf,
     path: PathBuf,
-    writer: Option<File>, // locked while this store may append
+    writer: Option<WriterLock>, // while this store may append
     indexes: HashMap<(CampaignKey, u32), Index>,
 }
 
@@ -130,9 +130,7 @@ impl SqliteStore {
         if self.writer.is_none() {
             let mut name = self.path.clone().into_os_string();
             name.push("-writer");
-            let lock = File::options().create(true).truncate(false).write(true).open(name)?;
-            lock.try_lock().map_err(|_| StoreError::InUse)?;
-            self.writer = Some(lock);
+            self.writer = Some(WriterLock::take(name.as_ref())?);
         }
         Ok(())
     }
@@ -175,6 +173,27 @@ impl SqliteStore {
             outcomes.push(outcome);
         }
         Ok((outcomes, groups))
+    }
+}
+
+/// The right to append to a store. It is given back in so many words: a lock ends with the last descriptor of its file,
+/// and a process that starts beside us holds ours for a moment.
+struct WriterLock(File);
+
+impl WriterLock {
+    fn take(path: &Path) -> Result<Self, StoreError> {
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse),
+            Err(TryLockError::Error(error)) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for WriterLock {
+    fn drop(&mut self) {
+        let _ = self.0.unlock(); // closing the file would do, but for copies
     }
 }
 
@@ -421,5 +440,22 @@ impl Store for SqliteStore {
     fn probe(&mut self) -> Result<(), StoreError> {
         self.db.execute("UPDATE probe SET turns = turns + 1", [])?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copied_descriptor_does_not_keep_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("writer");
+        let lock = WriterLock::take(&path).unwrap();
+        assert!(matches!(WriterLock::take(&path), Err(StoreError::InUse)));
+        let copy = lock.0.try_clone().unwrap(); // as a process that is being started has it
+        drop(lock);
+        WriterLock::take(&path).unwrap();
+        drop(copy);
     }
 }

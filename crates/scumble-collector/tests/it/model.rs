@@ -327,8 +327,7 @@ fn run(steps: &[Step], place: Place, opener: Opener, collection: &Collection, ou
 }
 
 /// Leaves out steps as long as the history still fails.
-fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<Fault>) -> (Vec<Step>, Fault) {
-    let mut fault = fails(&steps).expect("it failed before");
+fn shrink(mut steps: Vec<Step>, mut fault: Fault, fails: impl Fn(&[Step]) -> Option<Fault>) -> (Vec<Step>, Fault) {
     let mut at = 0;
     while at < steps.len() {
         let mut fewer = steps.clone();
@@ -345,7 +344,7 @@ fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<Fault>) -> (Ve
 fn search(histories: u64, opener: Opener, place: fn() -> Option<Place>) -> Option<(Vec<Step>, Fault)> {
     let collection = collection();
     let next = AtomicU64::new(0);
-    let found = std::thread::scope(|scope| {
+    let (seed, fault) = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2)
             .map(|_| {
                 scope.spawn(|| {
@@ -355,9 +354,9 @@ fn search(histories: u64, opener: Opener, place: fn() -> Option<Place>) -> Optio
                         if seed >= histories {
                             return None;
                         }
-                        if run(&history(seed), place()?, opener, &collection, &out).is_err() {
+                        if let Err(fault) = run(&history(seed), place()?, opener, &collection, &out) {
                             next.store(histories, Ordering::Relaxed);
-                            return Some(seed);
+                            return Some((seed, fault));
                         }
                     }
                 })
@@ -367,7 +366,7 @@ fn search(histories: u64, opener: Opener, place: fn() -> Option<Place>) -> Optio
     })?;
     let (_folder, out) = folder();
     let fails = |steps: &[Step]| run(steps, place()?, opener, &collection, &out).err();
-    Some(shrink(history(found), fails))
+    Some(shrink(history(seed), fault, fails))
 }
 
 fn many(variable: &str, default: u64) -> u64 {
