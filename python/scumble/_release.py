@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 import urllib.request
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,21 @@ class Release:
 
     def __init__(self, inner: _scumble.Release) -> None:
         self._inner = inner
+
+    @classmethod
+    def together(cls, releases: Iterable[Release]) -> Release:
+        """Several releases as one table, such as what several collectors of one campaign have exported.
+
+        They must be of one mechanism, seed and encoding. Ids and labels stay behind; a row that two of them have counts
+        twice.
+
+        >>> import numpy as np, scumble
+        >>> m = scumble.Mechanism("dp-oporp-laplace", dim=8, k=4, epsilon=1.0, range=(0, 1), seed=bytes(32))
+        >>> week = scumble.Release.together(m.release(np.ones((3, 8))) for day in range(7))
+        >>> len(week)
+        21
+        """
+        return cls(_scumble.Release.together([release._inner for release in releases]))
 
     def __len__(self) -> int:
         return len(self._inner)

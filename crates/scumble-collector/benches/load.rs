@@ -75,7 +75,10 @@ fn settings() -> Settings {
 
 fn serve(folder: &Path, store: &str) {
     let collection = Collection::parse(&std::fs::read_to_string(folder.join("campaign.json")).unwrap()).unwrap();
-    run::serve(settings(), store, vec![collection], |public, _| println!("listening {public}")).unwrap();
+    run::serve(settings(), store, vec![collection], run::clock(None).unwrap(), |public, _| {
+        println!("listening {public}")
+    })
+    .unwrap();
 }
 
 /// The same connections, a handler that stores nothing.

@@ -5,11 +5,30 @@ use crate::collector::{Collector, Settings, StartError};
 use crate::service::Clock;
 use crate::store::{self, CampaignKey, Store, StoreError};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
+
+/// Seconds since 1970: by the system, or, to rehearse a campaign, as a file says at each moment.
+pub fn clock(file: Option<PathBuf>) -> Result<Clock, StartError> {
+    let Some(file) = file else { return Ok(Arc::new(now)) };
+    let read = move || std::fs::read_to_string(&file).ok()?.trim().parse().ok();
+    let now =
+        read().ok_or_else(|| StartError::Setting("the clock's file holds no number of seconds since 1970".into()))?;
+    tracing::warn!("a file says what time it is: this is a rehearsal");
+    let last = AtomicU64::new(now); // stands while the file is being written
+    Ok(Arc::new(move || match read() {
+        Some(now) => {
+            last.store(now, Ordering::Relaxed);
+            now
+        }
+        None => last.load(Ordering::Relaxed),
+    }))
+}
 
 /// Seconds since 1970, by the system.
 pub fn now() -> u64 {
@@ -32,12 +51,13 @@ pub fn collections(store: &mut dyn Store) -> Result<Vec<(CampaignKey, Collection
     known.map(|(key, text)| Ok((key, Collection::parse(&text).map_err(damaged)?))).collect()
 }
 
-/// Serves the campaigns that are given and those that the store has, until the process is asked to end. `started` is
-/// told the two addresses.
+/// Serves the campaigns that are given and those that the store has, until the process is asked to end. Periods follow
+/// `clock`; `started` is told the two addresses.
 pub fn serve(
     settings: Settings,
     location: &str,
     given: Vec<Collection>,
+    clock: Clock,
     started: impl FnOnce(SocketAddr, SocketAddr),
 ) -> Result<(), StartError> {
     let mut stores = store::open(location)?;
@@ -45,7 +65,6 @@ pub fn serve(
         stores[0].add_campaign(&collection.name(), collection.text())?;
     }
     let known = collections(&mut *stores[0])?.into_iter().map(|(_, collection)| collection).collect();
-    let clock: Clock = Arc::new(now);
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StartError::Setting(format!("no threads: {error}")))?;
     runtime.block_on(async {

@@ -69,6 +69,14 @@ impl Release {
         Ok(Self { inner: inner.map_err(|error| raise(py, "CertificateError", error))? })
     }
 
+    /// Several releases as one table.
+    #[staticmethod]
+    fn together(py: Python<'_>, parts: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+        let parts = parts.iter().map(|part| part.inner.clone()).collect();
+        let inner = py.detach(|| release::Release::together(parts)).or_raise(py)?;
+        Ok(Self { inner })
+    }
+
     fn __len__(&self) -> usize {
         self.inner.len()
     }

@@ -56,6 +56,13 @@ struct StoreOf {
 }
 
 #[derive(Args)]
+struct Time {
+    /// File that says what time it is, in seconds since 1970, to rehearse a campaign [default: the system's clock]
+    #[arg(long, value_name = "FILE", env = "SCUMBLE_CLOCK", value_hint = ValueHint::FilePath)]
+    clock: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct One {
     #[command(flatten)]
     store: StoreOf,
@@ -113,6 +120,8 @@ struct Serve {
     /// What is logged to standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", env = "SCUMBLE_LOG", default_value = "info")]
     log: LevelFilter,
+    #[command(flatten)]
+    time: Time,
 }
 
 #[derive(Args)]
@@ -128,6 +137,8 @@ struct Export {
     /// Sign the certificate with this key
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
     sign: Option<PathBuf>,
+    #[command(flatten)]
+    time: Time,
 }
 
 #[derive(Args)]
@@ -173,8 +184,8 @@ impl Serve {
     fn run(&self, global: &Global) -> Result<Exit, Failure> {
         run::log(self.log);
         let given = self.campaign.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
-        let json = global.json;
-        run::serve(self.settings(), &self.store.store, given, |public, admin| {
+        let (json, clock) = (global.json, run::clock(self.time.clock.clone())?);
+        run::serve(self.settings(), &self.store.store, given, clock, |public, admin| {
             let _ = match json {
                 true => print::emit_json(&json!({ "public": public, "admin": admin })),
                 false => print::emit(&format!("listening on {public}, for operators on {admin}\n")),
@@ -236,8 +247,9 @@ impl StoreOf {
 impl Export {
     fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let signer = self.sign.as_deref().map(keys::signing_key).transpose()?;
+        let clock = run::clock(self.time.clock.clone())?;
         let (mut store, key, collection) = self.of.open()?;
-        let done = export(&mut *store, key, &collection, run::now(), self.number, signer.as_ref(), &self.out)?;
+        let done = export(&mut *store, key, &collection, clock(), self.number, signer.as_ref(), &self.out)?;
         if global.json {
             print::emit_json(&json!({
                 "out": self.out, "export": done.number, "periods": done.periods, "rows": done.rows,

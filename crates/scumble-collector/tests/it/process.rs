@@ -26,7 +26,7 @@ fn child() {
     let collection = Collection::parse(&std::fs::read_to_string(folder.join("campaign.json")).unwrap()).unwrap();
     let store = folder.join("store.db");
     let told = |public, admin| println!("listening {public} {admin}");
-    run::serve(settings(), store.to_str().unwrap(), vec![collection], told).unwrap();
+    run::serve(settings(), store.to_str().unwrap(), vec![collection], run::clock(None).unwrap(), told).unwrap();
 }
 
 struct Process {

@@ -211,7 +211,8 @@ impl Form<'_> {
             let scale = 1.0 / t.sqrt();
             let value: f64 = entries.iter().map(|&(at, sign)| f64::from(sign) * means[at].value * scale).sum();
             let variance: f64 = entries.iter().map(|&(at, _)| means[at].variance / t).sum();
-            let others = c / t * (squared - value * value).max(0.0);
+            // On average `value^2 = mean^2 + variance + c / t . (the squares of the others)`, and `squared` has them all.
+            let others = c / t * ((squared - value * value + variance) / (1.0 - c / t)).max(0.0);
             let moved: f64 = entries.iter().map(|&(at, _)| means[at].moved * scale).sum();
             Number { value, variance: variance + others, moved }
         };
