@@ -165,7 +165,7 @@ def releases():
 
 
 def symbols_beside_bits():
-    """Issue 5: the release of one bit and of three symbols, relative to the sign mechanism."""
+    """The release of one bit and of three symbols, relative to the sign mechanism."""
     if not wanted("symbols beside bits"):
         return
     n = 60_000
@@ -182,7 +182,7 @@ def symbols_beside_bits():
 
 
 def keyed_beside_fresh():
-    """Issue 17: noise by key and row against fresh noise, one thread."""
+    """Noise by key and row against fresh noise, one thread."""
     n, k = 60_000, 256
     for what, p, more in (("784 u8", 784, dict(lo=0, hi=255, beta=255)), ("768 f32", 768, dict(lo=0, hi=1, beta=1))):
         name = f"keyed: dp-signoporp-ceil, {what} to 256 bits / fresh"
@@ -205,7 +205,7 @@ def keyed_beside_fresh():
 
 
 def whole_records():
-    """Issue 6: rows a second and thread of the whole-record mechanisms."""
+    """Rows per second and thread of the whole-record mechanisms."""
     n = 4000
     if not wanted("record"):
         return
@@ -224,7 +224,7 @@ def whole_records():
 
 
 def bins_beside_oporp():
-    """Issue 15: public bins of very different sizes against the equal bins of OPORP, same rows."""
+    """Public bins of very different sizes against the equal bins of OPORP, same rows."""
     n, k = 60_000, 256
     name = "bins: dp-signoporp-ceil, 784 u8 to 256 learned bins / OPORP"
     if not wanted(name):
@@ -244,7 +244,7 @@ def bins_beside_oporp():
 
 
 def decoding():
-    """Issue 15: taking noise off a release in memory, against reading that release from its file; two threads, by the clock."""
+    """Taking noise off a release in memory, against reading that release from its file; two threads, by the clock."""
     n, p, k = (100_000 if options.quick else 1_000_000), 256, 256
     name = f"decoding {n:,} x 256 f32, two threads / reading the release"
     if not wanted(name):
@@ -415,7 +415,7 @@ def searches():
 
 
 def large_search():
-    """Issue 17: a file of ten million codes, read once for all queries, beside an index that holds them; two threads, by the clock."""
+    """A file of ten million codes, read once for all queries, beside an index that holds them; two threads, by the clock."""
     name = "search of {} x 256 bits, 100 queries, file to hits, two threads"
     n, k = (1_000_000 if options.quick else 10_000_000), 256
     name = name.format("1M" if options.quick else "10M")
@@ -596,7 +596,7 @@ def parquet_files():
 
 
 def spark():
-    """Issue 17: processor time of Spark and of the command line on the same Parquet files."""
+    """Processor time of Spark and of the command line on the same Parquet files."""
     name = "Spark: {}, 1,000,000 x 384 f32 to 128, two threads: 1.4 times the command line's processor time over Spark's"
     if options.quick or not wanted("Spark"):
         return
@@ -615,7 +615,7 @@ def spark():
 def scale():
     """What a billion rows of 768 floats cost, from the commands that were run."""
     rows, width = 1e9, 768 * 4
-    lines = ["| measured here, two threads | input | by the clock | processor | GB/s | processor s a GB | bytes out a byte in | peak |",
+    lines = ["| measured here, two threads | input | by the clock | processor | GB/s | processor s per GB | bytes out per byte in | peak |",
              "|---|---|---|---|---|---|---|---|"]
     for name, run in commands_run.items():
         gigabytes = run["bytes_in"] / 1e9

@@ -7,6 +7,8 @@ import inspect
 import json
 from typing import Any
 
+import numpy as np
+
 from . import _input, _scumble
 from ._errors import ParameterError
 from ._mechanism import Mechanism, fields
@@ -31,20 +33,37 @@ class Plan:
     """The best choice of every mechanism and size, best first: parameters, encoding, forecast, measured."""
 
     def _repr_html_(self) -> str:
-        return facts_table("Plan", {"mechanism": repr(self.mechanism), "encoding": self.encoding, "recall": self.recall})
+        facts = {"mechanism": repr(self.mechanism), "encoding": self.encoding}
+        return facts_table("Plan", facts | dict([self._expected]))
 
     def __repr__(self) -> str:
-        return f"Plan({self.mechanism!r}, {self.encoding}, recall {self.recall})"
+        what, found = self._expected
+        return f"Plan({self.mechanism!r}, {self.encoding}, {what} {found})"
+
+    @property
+    def _expected(self) -> tuple[str, str]:
+        return ("recall", self.recall) if self.accuracy is None else ("accuracy", self.accuracy)
 
     @property
     def recall(self) -> str:
         """What a trial on the sample found. Without one it is not known: it depends on how the rows lie to each other."""
-        if self.measured is None:
-            return "not known without a sample"
+        if self.measured is None or "recall" not in self.measured:
+            return "not known without a sample to search"
         if not self.telling:
             return "not said: the sample is too small to tell"
         found = self.measured["recall"]
         return f"{found['private']:.2f} both sides private, {found['exact_query']:.2f} exact query, on the sample"
+
+    @property
+    def accuracy(self) -> str | None:
+        """What a classifier reached that was trained on a release of the public sample, if its labels were given."""
+        if self.measured is None or "accuracy" not in self.measured:
+            return None
+        if not self.telling:
+            return "not said: the sample is too small to tell"
+        found = self.measured["accuracy"]
+        without = "" if found["without_privacy"] is None else f", {found['without_privacy']:.2f} without privacy"
+        return f"{found['private']:.2f} tested on released rows, {found['exact_rows']:.2f} on exact ones{without}"
 
 
 def plan(
@@ -58,6 +77,7 @@ def plan(
     bytes: int | None = None,
     sample: Any = None,
     public_sample: Any = None,
+    public_labels: Any = None,
     like: str | None = None,
     **options: Any,
 ) -> Plan:
@@ -72,13 +92,15 @@ def plan(
 
     `public_sample`: PUBLIC rows of the same kind, none of them to be released. Bins, components and a book are learned from
     one half and tried on the other; what is chosen is learned from all of them, and the plan is public too.
+    `public_labels`: the class of each public row: the plan is then for training. A classifier is trained on a release of
+    each choice and tested, where the choices would be searched.
     `like`: what the rows are, ``"images:28x28"`` or ``"images:32x32x3"``; blocks of neighbouring pixels are then taken, or
     tried on the public sample.
 
     >>> import numpy as np, scumble
     >>> p = scumble.plan(dim=784, epsilon=5.0, range=(0.0, 1.0), beta=1.0, norm=9.0, seed=bytes(32))
     >>> 0.0 < p.forecast["correlation"] <= 1.0, p.recall
-    (True, 'not known without a sample')
+    (True, 'not known without a sample to search')
     >>> p.mechanism.dim, len(p.alternatives) > 3
     (784, True)
 
@@ -87,6 +109,9 @@ def plan(
     >>> private = np.repeat(np.random.default_rng(1).random((10, 16)), 4, axis=1)
     >>> len(p.mechanism.release(private, encoding=p.encoding)), p.mechanism.parameters["bins"] is not None
     (10, True)
+    >>> labels = public[:, 0] > 0.5
+    >>> scumble.plan(dim=64, epsilon=2.0, range=(0, 1), public_sample=public, public_labels=labels).accuracy
+    'not said: the sample is too small to tell'
     >>> scumble.plan(dim=784, epsilon=1.0, range=(0, 255), like="images:28x28").mechanism.k
     81
     """
@@ -98,7 +123,10 @@ def plan(
     if sample is not None and public_sample is not None:
         raise ParameterError("a sample is private or public: give sample or public_sample")
     private, public = (None if rows is None else _input.whole(rows, dim) for rows in (sample, public_sample))
-    found = json.loads(_scumble.plan(json.dumps(given), private, public, like))
+    if public_labels is not None and public_sample is None:
+        raise ParameterError("public_labels need the public_sample that they belong to")
+    classes = None if public_labels is None else np.unique(np.asarray(public_labels), return_inverse=True)[1].tolist()
+    found = json.loads(_scumble.plan(json.dumps(given), private, public, classes, like))
     best, *alternatives = found
     chosen = Mechanism.from_parameters(best["parameters"])
     telling = public_sample is None or best["telling"]

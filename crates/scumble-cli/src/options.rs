@@ -4,15 +4,17 @@ use crate::exit::Failure;
 use crate::print::note;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use scumble::files::{AccountOf, Batch, Format, ReadOptions, add_public, read_all, read_partition, read_table};
+use scumble::files::{
+    AccountOf, Batch, Format, ReadOptions, add_public, read_all, read_labels, read_partition, read_table,
+};
 use scumble::ledger::Budget;
 use scumble::mechanism::{Beside, MechanismId, Purpose, SignrpMode};
 use scumble::plan::{Ask, Public, images_like};
 use scumble::privacy::Unit;
 use scumble::projection::{ImageGrid, ProjectionKind, Seed};
 use scumble::release::Encoding;
-use scumble::vectors::Range;
-use std::path::PathBuf;
+use scumble::vectors::{Range, Rows};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Options of every verb.
@@ -256,6 +258,11 @@ pub struct PublicOptions {
     /// PUBLIC rows of the same kind, none of them to be released: bins, components and a book are learned from them and tried
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Public knowledge")]
     pub public_sample: Option<PathBuf>,
+    /// Plan for training: labels of the public sample, from this file, or from its --label column if no file is named. A
+    /// classifier is then trained on the choices and tested, where they would be searched
+    #[arg(long, value_name = "FILE", num_args = 0..=1, requires = "public_sample", value_hint = ValueHint::FilePath,
+          help_heading = "Public knowledge")]
+    pub public_labels: Option<Option<PathBuf>>,
     /// What the rows are: images:28x28, or images:32x32x3 for pixels of three colours
     #[arg(long, value_name = "KIND", value_parser = parse_like, help_heading = "Public knowledge")]
     pub like: Option<ImageGrid>,
@@ -266,17 +273,53 @@ pub const PUBLIC: &str = "the sample is treated as PUBLIC: what is learned from 
                           hold the rows that will be released";
 
 impl PublicOptions {
-    /// Reads the public rows, if there are any, as the private ones are read but for ids and labels.
-    pub fn read(&self, reading: &InputOptions, dim: Option<usize>) -> Result<Option<Batch>, Failure> {
+    /// Reads the public rows, if there are any, as the private ones are read but for ids.
+    pub fn read(&self, reading: &InputOptions, dim: Option<usize>) -> Result<Option<PublicSample>, Failure> {
         let Some(path) = &self.public_sample else { return Ok(None) };
         note(PUBLIC);
-        let options = ReadOptions { format: None, id: None, label: None, ..reading.read_options(dim) };
-        Ok(Some(read_all(path, &options)?))
+        let mut options = ReadOptions { format: None, id: None, ..reading.read_options(dim) };
+        match &self.public_labels {
+            Some(None) => drop(options.label.get_or_insert_with(|| "label".to_owned())),
+            Some(Some(_)) | None => options.label = None,
+        }
+        let batch = read_all(path, &options)?;
+        let classes = classes(self.public_labels.as_ref(), &batch, path)?;
+        Ok(Some(PublicSample { batch, classes }))
     }
 
     /// As the plan takes it.
-    pub fn public<'a>(&self, sample: &'a Option<Batch>) -> Public<'a> {
-        Public { sample: sample.as_ref().map(Batch::rows), images: self.like }
+    pub fn public<'a>(&self, sample: &'a Option<PublicSample>) -> Public<'a> {
+        let classes = sample.as_ref().and_then(|sample| sample.classes.as_deref());
+        Public { sample: sample.as_ref().map(PublicSample::rows), classes, images: self.like }
+    }
+}
+
+/// The class of each row of `data`, if labels are asked for: from a file of their own, or from `path` itself.
+pub fn classes(labels: Option<&Option<PathBuf>>, data: &Batch, path: &Path) -> Result<Option<Vec<u32>>, Failure> {
+    let Some(file) = labels else { return Ok(None) };
+    let labels = match file {
+        Some(file) => read_labels(file)?,
+        None => data.labels().cloned().ok_or_else(|| {
+            Failure::error(format!("{}: no labels in it; name a file or a --label column", path.display()))
+        })?,
+    };
+    let (found, rows) = (labels.len(), data.rows().len());
+    if found != rows {
+        return Err(Failure::error(format!("{found} labels for {rows} rows: each row needs one")));
+    }
+    Ok(Some(labels.classes()))
+}
+
+/// Public rows with the classes that a model shall learn, if it shall.
+pub struct PublicSample {
+    batch: Batch,
+    classes: Option<Vec<u32>>,
+}
+
+impl PublicSample {
+    /// The rows.
+    pub fn rows(&self) -> Rows<'_> {
+        self.batch.rows()
     }
 }
 

@@ -96,7 +96,7 @@ impl Client {
             return Err(Refusal::RolledBackState);
         }
         if !state.has_key_of(&self.state) {
-            self.releaser = releaser(&self.campaign, &state)?;
+            self.releaser.take_key(state.key());
         }
         (self.state, self.stored) = (state, true);
         Ok(())

@@ -36,14 +36,15 @@ fn to_json(choice: &Choice) -> Value {
 }
 
 /// The choices as JSON, the one to take first. What was not given is left open; with a sample that is not public the
-/// result is not private.
+/// result is not private. `public_classes`: of the public sample, if a model shall be trained on it.
 #[pyfunction]
-#[pyo3(signature = (asked, sample, public_sample, like))]
+#[pyo3(signature = (asked, sample, public_sample, public_classes, like))]
 pub fn plan<'py>(
     py: Python<'py>,
     asked: &str,
     sample: Option<Input<'py>>,
     public_sample: Option<Input<'py>>,
+    public_classes: Option<Vec<u32>>,
     like: Option<&str>,
 ) -> PyResult<String> {
     let images = like.map(images_like).transpose().or_raise(py)?;
@@ -57,10 +58,10 @@ pub fn plan<'py>(
         }
         (None, Some(public)) => {
             let held = public.hold(py, dim, 0)?;
-            let sample = Some(held.whole(py)?);
-            py.detach(|| planner::plan_with_public(&request, Public { sample, images }))
+            let (sample, classes) = (Some(held.whole(py)?), public_classes.as_deref());
+            py.detach(|| planner::plan_with_public(&request, Public { sample, classes, images }))
         }
-        (None, None) => py.detach(|| planner::plan_with_public(&request, Public { sample: None, images })),
+        (None, None) => py.detach(|| planner::plan_with_public(&request, Public { images, ..Public::default() })),
     };
     let plan = plan.or_raise(py)?;
     let mut choices: Vec<_> = std::iter::once(&plan.best).chain(&plan.others).map(to_json).collect();

@@ -1,6 +1,7 @@
 //! Ids and labels: columns that are carried through to the release as they are.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -82,6 +83,14 @@ impl Column {
             Self::Float(v) => Self::Float(v[range].to_vec()),
             Self::Text(v) => Self::Text(v[range].to_vec()),
         }
+    }
+
+    /// The class of each entry: equal entries have equal numbers, from 0, in the order of their texts.
+    pub fn classes(&self) -> Vec<u32> {
+        let texts: Vec<String> = (0..self.len()).map(|i| self.text(i)).collect();
+        let mut numbers: BTreeMap<&str, u32> = texts.iter().map(|text| (text.as_str(), 0)).collect();
+        numbers.values_mut().enumerate().for_each(|(number, class)| *class = number as u32);
+        texts.iter().map(|text| numbers[text.as_str()]).collect()
     }
 
     /// The entries that stay.

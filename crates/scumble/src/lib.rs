@@ -19,6 +19,7 @@
 //! | [`decode`] | what the whole table tells about each row |
 //! | [`statistics`] | means, shares, covariances, drift of a release, with intervals |
 //! | [`recall`] | how much of the truth a search finds, on rows that may be looked at |
+//! | [`training`] | what a classifier learns from rows that may be looked at |
 //! | [`plan`] | what to expect, before anything is spent |
 //! | [`campaign`] | the signed description of a collection from devices |
 //!
@@ -89,6 +90,7 @@ pub mod release;
 pub mod search;
 pub mod statistics;
 pub mod structure;
+pub mod training;
 
 pub use scumble_core::{
     calibration, entropy, error, exact, facts, mechanism, noise, parallel, privacy, projection, simd, vectors,

@@ -1,11 +1,10 @@
 //! `scumble evaluate`: what is left of a user's own data after a release, by mechanism, epsilon and k.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Auto, Global, InputOptions, mechanism_parser, parse_range};
+use crate::options::{Auto, Global, InputOptions, classes, mechanism_parser, parse_range};
 use crate::print;
 use clap::{Args, ValueHint};
-use scumble::columns::Column;
-use scumble::files::{read_all, read_labels, read_partition};
+use scumble::files::{read_all, read_partition};
 use scumble::mechanism::{MechanismId, NotionKind, Parameters};
 use scumble::projection::{Partition, ProjectionKind, Seed};
 use scumble::release::Encoding;
@@ -14,7 +13,6 @@ use scumble_lab::evaluate::Outcomes;
 use scumble_lab::evaluate::page::evaluation;
 use scumble_lab::evaluate::sweep::{self, Candidate, Settings, SweepError};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -147,18 +145,7 @@ impl Evaluate {
         };
         let found = sweep::retrieval(database, queries, &candidates, &settings, &mut progress);
         outcomes.0.extend(found.map_err(|error| self.failure(error))?.0);
-        if let Some(labels) = &self.labels {
-            let labels = match labels {
-                Some(path) => read_labels(path)?,
-                None => data.labels().cloned().ok_or_else(|| {
-                    Failure::error(format!("{}: no labels in it; name a file or a --label column", self.data.display()))
-                })?,
-            };
-            if labels.len() != rows.len() {
-                let message = format!("{} labels for {} rows: each row needs one", labels.len(), rows.len());
-                return Err(Failure::error(message));
-            }
-            let classes = classes(&labels);
+        if let Some(classes) = classes(self.labels.as_ref(), &data, &self.data)? {
             let cut = rows.len() * 4 / 5;
             settings.task = format!("classification on {}", file_name(&self.data));
             let train = (rows.slice(0, cut), &classes[..cut]);
@@ -290,12 +277,4 @@ impl Evaluate {
 
 fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| "data".into(), |name| name.to_string_lossy().into_owned())
-}
-
-/// Labels as numbers 0, 1, ... in their sorted order.
-fn classes(labels: &Column) -> Vec<u32> {
-    let texts: Vec<String> = (0..labels.len()).map(|i| labels.text(i)).collect();
-    let mut numbers: BTreeMap<&str, u32> = texts.iter().map(|text| (text.as_str(), 0)).collect();
-    numbers.values_mut().enumerate().for_each(|(number, class)| *class = number as u32);
-    texts.iter().map(|text| numbers[text.as_str()]).collect()
 }

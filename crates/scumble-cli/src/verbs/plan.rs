@@ -1,13 +1,13 @@
 //! `scumble plan`: what to expect, and what to choose, before any budget is spent.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Global, InputOptions, MechanismOptions, PublicOptions};
+use crate::options::{Global, InputOptions, MechanismOptions, PublicOptions, PublicSample};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
 use crate::units::record_expectation;
 use clap::{Args, ValueHint};
 use scumble::files::{Batch, read_all};
 use scumble::mechanism::Parameters;
-use scumble::plan::{self, Choice, Forecast, PlanError, Request, StandardErrors};
+use scumble::plan::{self, Choice, Forecast, Measured, PlanError, Request, StandardErrors};
 use scumble::privacy::{Promise, Unit};
 use scumble::projection::Partition;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Plan {
             None => None,
         };
         let public = self.public.read(&self.reading, self.dim)?;
-        let shown = sample.as_ref().or(public.as_ref()).map(|batch| batch.rows().dim());
+        let shown = sample.as_ref().map(Batch::rows).or(public.as_ref().map(PublicSample::rows)).map(|rows| rows.dim());
         let images = self.public.like.map(|grid| grid.dim());
         let dim = shown.or(self.dim).or(images).expect("clap asks for one of them");
         if let Some(found) = images.filter(|found| *found != dim) {
@@ -116,7 +116,8 @@ impl Plan {
             facts.add("structure", structure);
         }
         facts.add("errors", errors(&forecast.standard_errors));
-        facts.add("recall", self.recall(best));
+        let (what, expected) = self.expected(best);
+        facts.add(what, expected);
         match best.mechanism.promise() {
             Promise::Private(guarantee) => facts.add("promise", guarantee.sentence()),
             Promise::NotPrivate(_) => facts.add("promise", "NONE: this is not differentially private"),
@@ -131,25 +132,41 @@ impl Plan {
         facts
     }
 
-    /// What a search will find, as far as it is known.
-    fn recall(&self, best: &Choice) -> String {
+    /// What a search will find, or a classifier, as far as it is known.
+    fn expected(&self, best: &Choice) -> (&'static str, String) {
         let public = self.public.public_sample.is_some();
-        let Some(measured) = &best.measured else { return UNKNOWN.into() };
+        let Some(measured) = &best.measured else { return ("recall", UNKNOWN.into()) };
+        let what = match measured {
+            Measured::Search { .. } => "recall",
+            Measured::Training { .. } => "accuracy",
+        };
         if public && !measured.is_telling() {
-            return "not said: the public sample is too small to tell what to expect; give 1,200 rows or more".into();
+            let why = "not said: the public sample is too small to tell what to expect; give 1,200 rows or more";
+            return (what, why.into());
         }
         let how = match public {
             true => "expected, from a trial on public rows that taught nothing",
             false => "measured on the sample",
         };
-        format!(
-            "{how} ({} rows, {} queries): recall@{} {:.2} both sides private, {:.2} exact query; in a larger table it is lower",
-            grouped(measured.rows as u64),
-            measured.queries,
-            measured.top,
-            measured.recall.private,
-            measured.recall.exact_query
-        )
+        let found = match *measured {
+            Measured::Search { rows, queries, top, recall } => format!(
+                "({} rows, {queries} queries): recall@{top} {:.2} both sides private, {:.2} exact query; in a larger table \
+                 it is lower",
+                grouped(rows as u64),
+                recall.private,
+                recall.exact_query
+            ),
+            Measured::Training { rows, tested, accuracy } => format!(
+                "(ridge on {} released rows, {} tested): accuracy {:.2} tested on released rows, {:.2} on exact ones{}; with \
+                 more rows it is higher",
+                grouped(rows as u64),
+                grouped(tested as u64),
+                accuracy.private,
+                accuracy.exact_rows,
+                accuracy.without_privacy.map(|share| format!(", {share:.2} without privacy")).unwrap_or_default()
+            ),
+        };
+        (what, format!("{how} {found}"))
     }
 
     /// The commands that release with this choice: first the public file that it rests on, if there is one.
@@ -203,7 +220,7 @@ impl Plan {
         json!({
             "internal": self.sample.is_some(),
             "structure": structure(&plan.best),
-            "recall": self.recall(&plan.best),
+            (self.expected(&plan.best).0): self.expected(&plan.best).1,
             "why": reason(request, plan),
             "parameters": plan.best.mechanism.parameters(),
             "guarantee": plan.best.mechanism.promise().guarantee(),
@@ -314,17 +331,19 @@ fn alternatives(plan: &plan::Plan, paint: Paint) -> String {
             let mut cells =
                 vec![mechanism.to_string(), k.to_string(), clip, encoding.clone(), bytes_per_row.to_string()];
             cells.push(format!("{correlation:.2}"));
-            if let Some(measured) = choice.measured {
-                cells.extend(
-                    [measured.recall.private, measured.recall.exact_query].map(|recall| format!("{recall:.2}")),
-                );
-            }
+            let shares = choice.measured.map(|measured| match measured {
+                Measured::Search { recall, .. } => [recall.private, recall.exact_query],
+                Measured::Training { accuracy, .. } => [accuracy.private, accuracy.exact_rows],
+            });
+            cells.extend(shares.into_iter().flatten().map(|share| format!("{share:.2}")));
             cells
         })
         .collect();
     let mut head = vec!["mechanism", "k", "clip", "encoding", "bytes", "correlation"];
-    if plan.best.measured.is_some() {
-        head.extend(["recall", "exact query"]);
+    match plan.best.measured {
+        Some(Measured::Search { .. }) => head.extend(["recall", "exact query"]),
+        Some(Measured::Training { .. }) => head.extend(["accuracy", "exact rows"]),
+        None => {}
     }
     let mut lines = print::table(&head, &rows);
     lines[0] = paint.faint(&lines[0]);

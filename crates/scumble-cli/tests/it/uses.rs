@@ -179,6 +179,43 @@ fn a_plan_on_a_sample_measures_and_says_that_it_is_internal() {
     assert!(folder.fails("plan --sample none.npy --epsilon 5 --range 0,1", 2).contains("none.npy: "));
 }
 
+/// With labels a plan is for training: the classes of the public rows are learned and found again.
+#[test]
+fn a_plan_on_labelled_public_rows_is_for_training() {
+    let folder = Folder::new();
+    let values = rows(1600, 32);
+    let labels: Vec<u8> = values.chunks_exact(32).map(|row| u8::from(row[..8].iter().sum::<f32>() > 3.4)).collect();
+    let fours: Vec<f32> = values.iter().flat_map(|&x| [x; 4]).collect();
+    folder.file("public.npy", npy("<f4", "(1600, 128)", &f32_bytes(&fours)));
+    let file = |name: &str, labels: &[u8]| {
+        let bytes: Vec<u8> = labels.iter().flat_map(|&label| i64::from(label).to_le_bytes()).collect();
+        folder.file(name, npy("<i8", &format!("({},)", labels.len()), &bytes));
+    };
+    file("labels.npy", &labels);
+    file("few.npy", &labels[1..]);
+    file("one.npy", &[7; 1600]);
+    let words = "plan --public-sample public.npy --epsilon 3 --range 0,1 --public-labels";
+    let plan = folder.json(&format!("{words} labels.npy"));
+    assert_eq!((&plan["internal"], &plan["recall"]), (&false.into(), &serde_json::Value::Null));
+    let accuracy = &plan["best"]["measured"]["accuracy"];
+    let share = |name: &str| accuracy[name].as_f64().unwrap();
+    assert!(share("without_privacy") > 0.9, "{accuracy}");
+    assert!(share("private") > 0.6 && share("private") <= share("without_privacy"), "{accuracy}");
+    assert!(plan["accuracy"].as_str().unwrap().contains("without privacy"), "{plan}");
+    let said = folder.ok(&format!("{words} labels.npy"));
+    assert!(said.contains("expected, from a trial") && said.contains(" tested on released rows"), "{said}");
+    for (labels, why) in [
+        ("few.npy", "1599 labels for 1600 rows: each row needs one"),
+        ("one.npy", "at least two classes"),
+        ("", "public.npy"),
+    ] {
+        let said = folder.fails(&format!("{words} {labels}"), 2);
+        assert!(said.contains(why), "{said}");
+    }
+    let alone = "plan --dim 128 --epsilon 3 --range 0,1 --public-labels labels.npy";
+    assert!(folder.fails(alone, 2).contains("--public-sample"));
+}
+
 /// Attributes that move in fours: a plan that may look at public rows finds it out, says what to expect, and prints the
 /// commands that do it; `release` does the same by itself.
 #[test]

@@ -76,8 +76,13 @@ impl Releaser {
 
     /// The same with noise that is a function of key, mechanism, row id and the row on the grid.
     pub fn keyed(mut self, key: NoiseKey) -> Self {
-        self.noise = NoiseSource::Keyed(Box::new(KeyedNoise::new(key, &self.mechanism)));
+        self.take_key(key);
         self
+    }
+
+    /// Goes on with noise from this key.
+    pub fn take_key(&mut self, key: NoiseKey) {
+        self.noise = NoiseSource::Keyed(Box::new(KeyedNoise::new(key, &self.mechanism)));
     }
 
     /// The key's noise, unless noise is fresh.

@@ -8,7 +8,6 @@ pub mod page;
 pub mod plot;
 pub mod report;
 pub mod reproduce;
-pub mod ridge;
 pub mod svm;
 pub mod sweep;
 pub mod theory;

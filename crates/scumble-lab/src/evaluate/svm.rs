@@ -10,6 +10,7 @@ use scumble::error::ParameterError;
 use scumble::parallel;
 use scumble::recall::Features;
 use scumble::recall::Fixed;
+use scumble::training::{accuracy, classes_of, positives};
 
 /// How to fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,12 +80,6 @@ impl LinearSvm {
     pub fn accuracy(&self, features: &Features, labels: &[u32]) -> f64 {
         accuracy(&self.predict(features), labels)
     }
-}
-
-/// The share of equal labels.
-pub fn accuracy(found: &[u32], truth: &[u32]) -> f64 {
-    assert_eq!(found.len(), truth.len(), "one label a row");
-    found.iter().zip(truth).filter(|(a, b)| a == b).count() as f64 / truth.len().max(1) as f64
 }
 
 /// What cross-validation found.
@@ -179,25 +174,6 @@ pub fn train_and_test(
     };
     let options = SvmOptions { c, tolerance: 1e-3, ..SvmOptions::default() };
     Ok(LinearSvm::fit(train.0, train.1, &options)?.accuracy(test.0, test.1))
-}
-
-pub(super) fn classes_of(features: &Features, labels: &[u32]) -> Result<Vec<u32>, ParameterError> {
-    if labels.len() != features.len() {
-        let (rows, found) = (features.len(), labels.len());
-        return Err(ParameterError::invalid(format!("{found} labels for {rows} rows: one label a row is needed")));
-    }
-    let mut classes = labels.to_vec();
-    classes.sort_unstable();
-    classes.dedup();
-    if classes.len() < 2 {
-        return Err(ParameterError::invalid("classification needs at least two classes among the labels"));
-    }
-    Ok(classes)
-}
-
-/// The classes that get a hyperplane: with two, only the second.
-pub(super) fn positives(classes: &[u32]) -> &[u32] {
-    if classes.len() == 2 { &classes[1..] } else { classes }
 }
 
 fn signs(labels: &[u32], rows: &[usize], positive: u32) -> Vec<f64> {

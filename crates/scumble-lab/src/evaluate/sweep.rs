@@ -4,7 +4,7 @@
 //! the same mechanism; the truth comes from the private rows, so nothing found here is private.
 
 use super::outcome::{Outcome, Outcomes};
-use super::{ridge, svm};
+use super::svm;
 use rayon::prelude::*;
 use scumble::error::{DataError, ParameterError};
 use scumble::mechanism::{Mechanism, Parameters};
@@ -16,6 +16,7 @@ use scumble::recall::Features;
 use scumble::recall::{neighbours, precision_recall, rankings, true_neighbours};
 use scumble::release::{Encoder, Encoding, Release, ReleaseError, Releaser};
 use scumble::search::{ExactQueries, Queries, search};
+use scumble::training::ridge;
 use scumble::vectors::Rows;
 
 /// One thing to try: a mechanism and an encoding. Epsilon and seed of the parameters are replaced in the sweep.

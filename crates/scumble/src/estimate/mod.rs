@@ -137,7 +137,7 @@ impl Law {
             )));
         }
         if release.encoder().encoding() == Encoding::B1 {
-            return Err(EstimateError::NotIdentifiable(format!("one bit a value keeps no length; {ranking}")));
+            return Err(EstimateError::NotIdentifiable(format!("one bit per value keeps no length; {ranking}")));
         }
         let Moments { variance: s2, fourth: m4 } = value_noise(release).expect("noise mechanisms have moments");
         Ok(Self { s2, m4, k: release.k() as f64, c: mechanism.projection().variance_factor() })

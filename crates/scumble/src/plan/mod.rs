@@ -14,11 +14,12 @@ mod typical;
 pub use ask::{Ask, AskError};
 pub use forecast::{Flips, Forecast, StandardErrors};
 pub use public::{Public, images_like, plan_with_public};
-pub use sample::{Measured, MeasuredRecall};
+pub use sample::{Measured, MeasuredAccuracy, MeasuredRecall};
 
 use crate::release::{Encoder, Encoding};
 use candidates::Candidate;
 use rayon::prelude::*;
+use sample::Sample;
 use scumble_core::error::{DataError, ParameterError};
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble_core::parallel;
@@ -84,11 +85,12 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     Ok(ranked(request, choices, |choice| score(choice) * reliance(choice)))
 }
 
-/// The recall that a choice is judged by: between private rows, for records with exact queries (two private records tell
-/// next to nothing of each other); as measured where there was a sample.
+/// The recall (or accuracy, where a trial trained a model) that a choice is judged by: between private rows, for records with
+/// exact ones on the other side (two private records tell next to nothing of each other); as measured where there was a
+/// sample.
 pub fn score(choice: &Choice) -> f64 {
     let (private, exact_query) = match &choice.measured {
-        Some(measured) => (measured.recall.private, measured.recall.exact_query),
+        Some(measured) => measured.shares(),
         None => (choice.forecast.recall.private, choice.forecast.recall.exact_query),
     };
     if ranks_by_exact_query(&choice.mechanism) { exact_query } else { private }
@@ -110,7 +112,10 @@ fn reliance(choice: &Choice) -> f64 {
 /// The result depends on the sample. Keep it as private as the sample is.
 pub fn plan_with_sample(request: &Request, rows: Rows<'_>) -> Result<Plan, PlanError> {
     let typical = Typical::from_sample(rows, request.parameters.range)?;
-    let tried = parallel::run(|| sample::tried(sample::promising(forecasts(request, &typical)?), rows))?;
+    let tried = parallel::run(|| {
+        let choices = sample::promising(forecasts(request, &typical)?);
+        sample::tried(choices, Sample { rows, classes: None })
+    })?;
     Ok(ranked(request, tried, score))
 }
 

@@ -4,7 +4,7 @@
 //! what it was fitted to. What is chosen is then learned from all of them. Nothing here reads a private row.
 
 use super::candidates::{of_records, with_bins};
-use super::sample::{promising, tried};
+use super::sample::{Sample, promising, tried};
 use super::typical::Typical;
 use super::{Choice, Plan, PlanError, Request, choice, forecasts, nothing_fits, plan, ranked, score};
 use crate::plan::candidates::Candidate;
@@ -12,7 +12,7 @@ use crate::recall::Features;
 use crate::structure::{BinsOptions, Coherence, learn_bins, learn_components, make_book};
 use rayon::prelude::*;
 use scumble_core::error::ParameterError;
-use scumble_core::mechanism::{MechanismId, Parameters};
+use scumble_core::mechanism::{MechanismId, Parameters, Purpose};
 use scumble_core::parallel;
 use scumble_core::privacy::Unit;
 use scumble_core::projection::{ImageGrid, Partition, TableFile};
@@ -24,7 +24,7 @@ const FEWEST: usize = 40;
 const LEARNED_FROM: usize = 4000;
 /// Rows that a forecast looks at before the trial.
 const GLANCE: usize = 64;
-/// Recalls that a trial of some hundred queries cannot tell apart.
+/// Recalls or accuracies that a trial of some hundred queries cannot tell apart.
 const TOO_CLOSE: f64 = 0.02;
 /// Most bins that are tried.
 const MOST_BINS: usize = 2048;
@@ -40,6 +40,8 @@ const SIDES: [usize; 11] = [4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 28];
 pub struct Public<'a> {
     /// Rows that may be looked at, and are none of those that will be released.
     pub sample: Option<Rows<'a>>,
+    /// The class of each of them, if the release is for training: a model is then trained where rows would be searched.
+    pub classes: Option<&'a [u32]>,
     /// The shape of the images that the rows are.
     pub images: Option<ImageGrid>,
 }
@@ -64,9 +66,11 @@ pub fn images_like(text: &str) -> Result<ImageGrid, ParameterError> {
 /// The best choice by public knowledge: by trial where there are rows, by rule for images, by numbers otherwise.
 pub fn plan_with_public(request: &Request, public: Public<'_>) -> Result<Plan, PlanError> {
     match public {
-        Public { sample: Some(rows), images } => parallel::run(|| by_trial(request, rows, images)),
-        Public { sample: None, images: Some(grid) } => by_rule(request, grid),
-        Public { sample: None, images: None } => plan(request),
+        Public { sample: Some(rows), classes, images } => {
+            parallel::run(|| by_trial(request, Sample { rows, classes }, images))
+        }
+        Public { sample: None, images: Some(grid), .. } => by_rule(request, grid),
+        Public { sample: None, images: None, .. } => plan(request),
     }
 }
 
@@ -90,14 +94,27 @@ fn by_rule(request: &Request, grid: ImageGrid) -> Result<Plan, PlanError> {
     Err(fault)
 }
 
-fn by_trial(request: &Request, rows: Rows<'_>, images: Option<ImageGrid>) -> Result<Plan, PlanError> {
+fn by_trial(request: &Request, sample: Sample<'_>, images: Option<ImageGrid>) -> Result<Plan, PlanError> {
+    let rows = sample.rows;
     if rows.len() < FEWEST {
         let message = format!("a public sample needs at least {FEWEST} rows, got {}", rows.len());
         return Err(ParameterError::invalid(message).into());
     }
+    let mut request = request.clone();
+    if let Some(classes) = sample.classes {
+        if classes.len() != rows.len() {
+            let message = format!("{} labels for {} rows: each row needs one", classes.len(), rows.len());
+            return Err(ParameterError::invalid(message).into());
+        }
+        if request.parameters.unit == Unit::Record {
+            request.parameters.purpose.get_or_insert(Purpose::Training);
+        }
+    }
+    let request = &request;
     let all = Features::from_rows(&rows);
     let order = all.shuffled_order(); // files are often sorted
     let (taught, asked) = order.split_at((rows.len() / 2).min(LEARNED_FROM));
+    let classes: Option<Vec<u32>> = sample.classes.map(|classes| asked.iter().map(|&row| classes[row]).collect());
     let (taught, asked) = (all.select(taught), all.select(asked));
     // A forecast only picks what is tried: a glance is enough.
     let typical = Typical::from_sample(asked.rows().slice(0, GLANCE.min(asked.len())), request.parameters.range)?;
@@ -114,7 +131,7 @@ fn by_trial(request: &Request, rows: Rows<'_>, images: Option<ImageGrid>) -> Res
     if !choices.iter().any(same) {
         choices.push(by_numbers.clone());
     }
-    let tried = tried(choices, asked.rows())?;
+    let tried = tried(choices, Sample { rows: asked.rows(), classes: classes.as_deref() })?;
     // What the numbers alone say stands unless the trial is clearly against it.
     let standing = tried.iter().find(|choice| same(choice)).cloned();
     let mut plan = ranked(request, tried, score);

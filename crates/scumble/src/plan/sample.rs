@@ -1,4 +1,4 @@
-//! Recall on rows that the operator offers: released and searched as they would be.
+//! Trials on rows that may be looked at: released and searched, or learned from, as they would be.
 
 use super::forecast::{ROWS, TOP};
 use super::{Choice, PlanError, ranks_by_exact_query, score};
@@ -6,6 +6,8 @@ use crate::recall::Features;
 use crate::recall::{precision_recall, rankings, true_neighbours};
 use crate::release::{Encoding, Release, ReleaseError, Releaser};
 use crate::search::{ExactQueries, Queries, search};
+use crate::training::ridge::{self, Ridge};
+use crate::training::{accuracy, classes_of};
 use rayon::prelude::*;
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
@@ -32,26 +34,62 @@ const ROUNDS: [Round; 3] = [
     Round { rows: ROWS as usize, queries: 600, draws: 3, keep: 4 },
 ];
 
+/// Longest rows that a model is trained on in a trial, most of them, and how many are tested for each query of a search.
+const LONGEST_LEARNED: usize = 1024;
+const MOST_LEARNED: usize = 4000;
+const TESTED: usize = 4;
+
 /// Most times that a choice is released in a round, however few queries there are.
 const MOST_DRAWS: usize = 12;
 
+/// Rows that may be looked at, with the classes that a model shall learn, if it shall.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample<'a> {
+    pub rows: Rows<'a>,
+    pub classes: Option<&'a [u32]>,
+}
+
 /// What a trial found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Measured {
-    /// Rows that were searched.
-    pub rows: usize,
-    /// Queries.
-    pub queries: usize,
-    /// Neighbours looked for.
-    pub top: usize,
-    /// Shares of them that were found.
-    pub recall: MeasuredRecall,
+#[serde(untagged)]
+pub enum Measured {
+    /// Rows were searched.
+    Search {
+        /// Rows that were searched.
+        rows: usize,
+        /// Queries.
+        queries: usize,
+        /// Neighbours looked for.
+        top: usize,
+        /// Shares of them that were found.
+        recall: MeasuredRecall,
+    },
+    /// A classifier was trained.
+    Training {
+        /// Rows that it was trained on.
+        rows: usize,
+        /// Rows that it was tested on.
+        tested: usize,
+        /// Shares of them whose class it found.
+        accuracy: MeasuredAccuracy,
+    },
 }
 
 impl Measured {
-    /// True when it was measured on enough rows and queries to be expected of others: within a tenth.
+    /// True when it was measured on enough rows to be expected of others: within a tenth.
     pub fn is_telling(&self) -> bool {
-        self.rows >= 500 && self.queries >= 50
+        match *self {
+            Self::Search { rows, queries, .. } => rows >= 500 && queries >= 50,
+            Self::Training { rows, tested, .. } => rows >= 500 && tested >= 100,
+        }
+    }
+
+    /// What choices are judged by: between private rows, and with exact ones on the other side.
+    pub(super) fn shares(&self) -> (f64, f64) {
+        match self {
+            Self::Search { recall, .. } => (recall.private, recall.exact_query),
+            Self::Training { accuracy, .. } => (accuracy.private, accuracy.exact_rows),
+        }
     }
 }
 
@@ -64,12 +102,29 @@ pub struct MeasuredRecall {
     pub exact_query: f64,
 }
 
-/// A sample with its true neighbours.
+/// Shares of the rows whose class a model found that was trained on released rows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MeasuredAccuracy {
+    /// Rows asked about released too.
+    pub private: f64,
+    /// Rows asked about exact.
+    pub exact_rows: f64,
+    /// Trained and tested on the rows as they are, where they are dense and not too long.
+    pub without_privacy: Option<f64>,
+}
+
+/// A part of the sample stands for the private rows, another for those that are asked about.
 struct Trial<'a> {
     rows: Rows<'a>,
-    queries: Rows<'a>,
-    truth: Vec<Vec<u32>>,
-    top: usize,
+    asked: Rows<'a>,
+    task: Task<'a>,
+}
+
+enum Task<'a> {
+    /// Find the nearest rows.
+    Search { truth: Vec<Vec<u32>>, top: usize },
+    /// Learn the classes of rows, find those of others.
+    Training { classes: &'a [u32], truth: &'a [u32], without_privacy: Option<f64> },
 }
 
 /// The most promising choices by forecast, a few of each kind.
@@ -84,13 +139,21 @@ pub(super) fn promising(mut choices: Vec<Choice>) -> Vec<Choice> {
     choices
 }
 
-/// Releases and searches choices: all of them on few rows, then the best on many.
-pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Choice>, PlanError> {
+/// Releases choices and tries what they are for: all of them on few rows, then the best on many.
+pub(super) fn tried(mut choices: Vec<Choice>, sample: Sample<'_>) -> Result<Vec<Choice>, PlanError> {
+    if sample.classes.is_some() {
+        choices.retain(|choice| choice.mechanism.k() <= LONGEST_LEARNED);
+        if choices.is_empty() {
+            let message =
+                format!("no choice has {LONGEST_LEARNED} values or less per row, which a trial can learn from");
+            return Err(ParameterError::invalid(message).into());
+        }
+    }
     for (number, round) in ROUNDS.iter().enumerate() {
-        let trial = Trial::new(sample, round)?;
         let last = number + 1 == ROUNDS.len();
+        let trial = Trial::new(sample, round, last)?;
         // A small sample has fewer queries: they are asked more often.
-        let draws = (round.draws * round.queries).div_ceil(trial.queries.len()).min(MOST_DRAWS);
+        let draws = (round.draws * round.queries).div_ceil(trial.asked.len()).min(MOST_DRAWS);
         choices.par_iter_mut().try_for_each(|choice| {
             trial.run(&choice.mechanism, choice.encoding, draws, last).map(|m| choice.measured = Some(m))
         })?;
@@ -101,27 +164,39 @@ pub(super) fn tried(mut choices: Vec<Choice>, sample: Rows<'_>) -> Result<Vec<Ch
 }
 
 impl<'a> Trial<'a> {
-    fn new(sample: Rows<'a>, round: &Round) -> Result<Self, PlanError> {
-        let n = sample.len();
+    fn new(sample: Sample<'a>, round: &Round, last: bool) -> Result<Self, PlanError> {
+        let n = sample.rows.len();
         if n < 20 {
             let message = format!("‹sample› needs at least 20 rows to search in, got {n}");
             return Err(ParameterError::invalid(message).into());
         }
-        let asked = round.queries.min(n / 10);
-        let queries = sample.slice(n - asked, asked);
-        let rows = sample.slice(0, (n - asked).min(round.rows));
-        // A first look is as hard as the final: the same share of the rows, as far as a handful of neighbours tells.
-        let largest = ((n - asked) as f64).min(ROWS);
-        let top =
-            ((rows.len() as f64 * TOP / largest).round() as usize).clamp(10, TOP as usize).min(rows.len().div_ceil(20));
-        let truth = true_neighbours(&Features::from_rows(&rows), &Features::from_rows(&queries), top)?;
-        Ok(Self { rows, queries, truth, top })
+        let part = |asked: usize, most: usize| {
+            (sample.rows.slice(0, (n - asked).min(most)), sample.rows.slice(n - asked, asked))
+        };
+        let Some(all) = sample.classes else {
+            let asked = round.queries.min(n / 10);
+            let (rows, asked) = part(asked, round.rows);
+            // A first look is as hard as the final: the same share of the rows, as far as a handful of neighbours tells.
+            let largest = ((n - asked.len()) as f64).min(ROWS);
+            let top = ((rows.len() as f64 * TOP / largest).round() as usize)
+                .clamp(10, TOP as usize)
+                .min(rows.len().div_ceil(20));
+            let truth = true_neighbours(&Features::from_rows(&rows), &Features::from_rows(&asked), top)?;
+            return Ok(Self { rows, asked, task: Task::Search { truth, top } });
+        };
+        let (rows, asked) = part((TESTED * round.queries).min(n / 4), round.rows.min(MOST_LEARNED));
+        let (classes, truth) = (&all[..rows.len()], &all[n - asked.len()..]);
+        let (exact, tested) = (Features::from_rows(&rows), Features::from_rows(&asked));
+        classes_of(&exact, classes)?; // two at least
+        let short = last && rows.dim() <= LONGEST_LEARNED;
+        let without_privacy = if short { ridge::train_and_test((&exact, classes), (&tested, truth))? } else { None };
+        Ok(Self { rows, asked, task: Task::Training { classes, truth, without_privacy } })
     }
 
-    /// Measures both recalls if this is the last round, else only the one that choices are ranked by.
+    /// Measures both shares if this is the last round, else only the one that choices are ranked by.
     fn run(&self, mechanism: &Mechanism, encoding: Encoding, draws: usize, last: bool) -> Result<Measured, PlanError> {
         let by_exact = ranks_by_exact_query(mechanism);
-        let (mut private, mut exact_query) = (0.0, 0.0);
+        let (mut private, mut exact) = (0.0, 0.0);
         for draw in 0..draws as u8 {
             // The same sample gives the same plan: nothing of a trial is released, so its noise needs no secret.
             let release = |key: u8, rows| {
@@ -129,19 +204,63 @@ impl<'a> Trial<'a> {
                 Release::from_rows(&releaser, rows).map_err(fault)
             };
             let database = release(2 * draw, self.rows)?;
-            let recall = |queries: Queries<'_>| -> Result<f64, PlanError> {
-                let found = search(&database, queries, self.top, None)?;
-                Ok(precision_recall(&rankings(found), &self.truth, &[self.top])[0].recall)
-            };
+            let learner = Learner::new(&self.task, &database)?;
             if last || !by_exact {
-                private += recall(Queries::Released(&release(2 * draw + 1, self.queries)?))? / draws as f64;
+                let asked = release(2 * draw + 1, self.asked)?;
+                private += learner.share(Queries::Released(&asked))? / draws as f64;
             }
             if last || by_exact {
-                exact_query += recall(Queries::Exact(&ExactQueries::project(mechanism, self.queries)?))? / draws as f64;
+                let asked = ExactQueries::project(mechanism, self.asked)?;
+                exact += learner.share(Queries::Exact(&asked))? / draws as f64;
             }
         }
-        let recall = MeasuredRecall { private, exact_query };
-        Ok(Measured { rows: self.rows.len(), queries: self.queries.len(), top: self.top, recall })
+        Ok(match self.task {
+            Task::Search { top, .. } => {
+                let recall = MeasuredRecall { private, exact_query: exact };
+                Measured::Search { rows: self.rows.len(), queries: self.asked.len(), top, recall }
+            }
+            Task::Training { without_privacy, .. } => {
+                let accuracy = MeasuredAccuracy { private, exact_rows: exact, without_privacy };
+                Measured::Training { rows: self.rows.len(), tested: self.asked.len(), accuracy }
+            }
+        })
+    }
+}
+
+/// What a consumer makes of a release.
+enum Learner<'a> {
+    Search { database: &'a Release, truth: &'a [Vec<u32>], top: usize },
+    Training { model: Ridge, k: usize, truth: &'a [u32] },
+}
+
+impl<'a> Learner<'a> {
+    fn new(task: &'a Task<'a>, database: &'a Release) -> Result<Self, PlanError> {
+        Ok(match task {
+            Task::Search { truth, top } => Self::Search { database, truth, top: *top },
+            Task::Training { classes, truth, .. } => {
+                let k = database.k();
+                let rows = Features::dense(database.all_values(), k);
+                let model = Ridge::fit(&rows, classes)?.expect("dense rows that are short enough");
+                Self::Training { model, k, truth }
+            }
+        })
+    }
+
+    /// The share that is found: of the true neighbours, or of the classes.
+    fn share(&self, asked: Queries<'_>) -> Result<f64, PlanError> {
+        Ok(match self {
+            Self::Search { database, truth, top } => {
+                let found = search(database, asked, *top, None)?;
+                precision_recall(&rankings(found), truth, &[*top])[0].recall
+            }
+            Self::Training { model, k, truth } => {
+                let values = match asked {
+                    Queries::Released(release) => release.all_values(),
+                    Queries::Exact(rows) => (0..rows.len()).flat_map(|i| rows.row(i)).copied().collect(),
+                };
+                accuracy(&model.predict(&Features::dense(values, *k)), truth)
+            }
+        })
     }
 }
 

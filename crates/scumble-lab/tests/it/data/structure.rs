@@ -7,15 +7,15 @@ use scumble::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble::projection::{Partition, Seed};
 use scumble::recall::Features;
 use scumble::structure::Coherence;
+use scumble::training::ridge;
 use scumble::vectors::{Range, Rows};
-use scumble_lab::evaluate::ridge;
 
 fn labels(batch: &Batch) -> Vec<u32> {
     let column = batch.labels().unwrap();
     (0..column.len()).map(|i| u32::from(column.text(i).parse::<f64>().unwrap() > 0.0)).collect()
 }
 
-/// One bit a bin, bins and medians from 1,000 unlabelled public mails that are neither trained on nor tested, ridge with
+/// One bit per bin, bins and medians from 1,000 unlabelled public mails that are neither trained on nor tested, ridge with
 /// generalised cross-validation.
 #[test]
 fn spam_is_told_from_bits_of_coherent_bins() {

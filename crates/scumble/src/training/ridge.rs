@@ -3,11 +3,11 @@
 //! One class against the rest, targets +1 and -1. The squared loss averages noise where the hinge of an SVM follows it: on
 //! noisy sketches it is a few points better.
 
-use super::svm::{accuracy, classes_of, positives};
+use super::{accuracy, classes_of, positives};
+use crate::decode::eigen::eigen;
+use crate::recall::Features;
 use rayon::prelude::*;
-use scumble::decode::eigen::eigen;
-use scumble::error::ParameterError;
-use scumble::recall::Features;
+use scumble_core::error::ParameterError;
 
 /// Most values per row: the spectrum of their covariance is computed.
 pub const LARGEST: usize = 2048;
@@ -137,7 +137,7 @@ fn scatter(values: &[f32], mean: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scumble::recall::Fixed;
+    use crate::recall::Fixed;
 
     /// Rows of three classes around their means in `dim` values, with noise.
     fn classes(n: usize, dim: usize, noise: f64, start: u64) -> (Features, Vec<u32>) {
