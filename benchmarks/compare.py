@@ -217,7 +217,7 @@ def whole_records():
         absolute(f"record: {mechanism}, 384 f32 to k = {k}", bar, speeds, "rows/s")
     words = rng.standard_normal((16_384, 384), dtype=np.float32)
     np.save(at("words.npy"), words / np.linalg.norm(words, axis=1, keepdims=True))
-    cli("book", "--sample", at("words.npy"), "--range=-1,1", "--out", at("words.book"))
+    cli("book", "--sample", at("words.npy"), "--out", at("words.book"))
     arguments = dict(data=at("embeddings.npy"), mechanism="privbook", book=at("words.book"), k=384, epsilon=10, lo=-1, hi=1, beta=2)
     speeds = [n / t for t in ours("release", reps=ROUNDS, **arguments)]
     absolute("record: privbook, 384 f32, 16,384 words", 2_000, speeds, "rows/s")
@@ -255,7 +255,7 @@ def decoding():
         file[i:i + 50_000] = np.clip(rng.standard_normal((50_000, 8), dtype=np.float32) @ directions, -1, 1)
     exact = np.array(file[:2000])
     del file
-    cli("release", at("decoding.npy"), "--mechanism", "dp-oporp-staircase", "--epsilon", "8", "--beta", "2", "--range=-1,1",
+    cli("release", at("decoding.npy"), "--mechanism", "dp-oporp-staircase", "--epsilon", "2", "--beta", "2", "--range=-1,1",
         "--seed", "11" * 32, "-k", str(k), "--out", at("decoding-out.npy"))
     os.remove(at("decoding.npy"))
     ours("decode", threads=2, reps=1, least=0, data=at("decoding-out.npy"), out=at("out"))
@@ -558,7 +558,7 @@ def parquet_files():
     def hashes(path):
         """What is released with noise from a key: the same from every file with the same rows."""
         out = at("checked.parquet")
-        subprocess.run(release(path) + ["--id", "id", "--sticky-key", key, "--out", out], check=True, capture_output=True)
+        subprocess.run(release(path) + ["--sticky-key", key, "--out", out], check=True, capture_output=True)
         told = subprocess.run([options.cli, "inspect", out, "--json"], check=True, capture_output=True, text=True)
         os.remove(out)
         return json.loads(told.stdout)["content"]
@@ -589,7 +589,7 @@ def parquet_files():
     # Keyed noise, as Spark has it: a stream of its own for every row.
     size = write(path, "FixedSizeList<f32>[768]", "none", (rng.random((block, p), dtype=np.float32) for _ in range(5)))
     name = "command: the same with keyed noise, 100,000 rows"
-    _, _, mine, _ = command_speed(name, release(path) + ["--id", "id", "--sticky-key", key], at("keyed-out.parquet"), environment, 2, size,
+    _, _, mine, _ = command_speed(name, release(path) + ["--sticky-key", key], at("keyed-out.parquet"), environment, 2, size,
                                   lambda: 1.0)
     facts.append((name, f"{size / 1e9 / statistics.median(mine):.3g} GB/s, {100_000 / statistics.median(mine):,.0f} rows/s"))
     os.remove(path)

@@ -83,6 +83,9 @@ pub(crate) struct BlockProjector {
     grid: Grid,
     sums: Width,
     dense: Option<Widths>,
+    /// What each bin starts from: the public centre, with a minus; the bound holds it.
+    starts16: Vec<i16>,
+    starts32: Vec<i32>,
     level: Level,
 }
 
@@ -116,7 +119,10 @@ impl BlockProjector {
                 (if widths.wide_sums { Width::I64 } else { Width::I32 }, Some(widths))
             }
         };
-        Some(Self { projection: projection.clone(), grid: *grid, sums, dense, level })
+        let centres = projection.centres().iter().copied().chain(std::iter::repeat(0)).take(projection.k());
+        let starts32: Vec<i32> = centres.map(|centre| (centre as i32).wrapping_neg()).collect();
+        let starts16 = starts32.iter().map(|&start| start as i16).collect();
+        Some(Self { projection: projection.clone(), grid: *grid, sums, dense, starts16, starts32, level })
     }
 
     /// True if rows in this layout go by blocks: sparse rows of a dense matrix touch few of its rows.
@@ -167,8 +173,8 @@ impl BlockProjector {
                     }
                     kernels::transpose_u8(self.level, bytes, stride, rows.len(), rows.dim(), &mut room.cells8);
                     let cells = &room.cells8;
-                    self.add_up(out, |entries, ends, out| {
-                        kernels::oporp_u8(self.level, cells, entries, ends, out);
+                    self.add_up(&self.starts16, out, |entries, ends, starts, out| {
+                        kernels::oporp_u8(self.level, cells, entries, ends, starts, out);
                     });
                 }
                 None => {
@@ -177,8 +183,8 @@ impl BlockProjector {
                     if self.projection.kind() == ProjectionKind::Identity {
                         out.copy_from_slice(cells16);
                     } else {
-                        self.add_up(out, |entries, ends, out| {
-                            kernels::oporp_i16(self.level, cells16, entries, ends, out);
+                        self.add_up(&self.starts16, out, |entries, ends, starts, out| {
+                            kernels::oporp_i16(self.level, cells16, entries, ends, starts, out);
                         });
                     }
                 }
@@ -189,31 +195,14 @@ impl BlockProjector {
                 if self.projection.kind() == ProjectionKind::Identity {
                     out.copy_from_slice(cells32);
                 } else {
-                    self.add_up(out, |entries, ends, out| {
-                        kernels::oporp_i32(self.level, cells32, entries, ends, out);
+                    self.add_up(&self.starts32, out, |entries, ends, starts, out| {
+                        kernels::oporp_i32(self.level, cells32, entries, ends, starts, out);
                     });
                 }
             }
             Sketches::I64(_) => unreachable!("bins fit 32 bits"),
         }
-        self.centre(out);
         Ok(())
-    }
-
-    /// Takes the public centres off the sums; the bound holds them.
-    fn centre(&self, out: &mut Sketches) {
-        let centres = self.projection.centres();
-        match out {
-            Sketches::I16(x) => {
-                let each = x.chunks_exact_mut(LANES).zip(centres);
-                each.for_each(|(lanes, &c)| lanes.iter_mut().for_each(|x| *x = x.wrapping_sub(c as i16)));
-            }
-            Sketches::I32(x) => {
-                let each = x.chunks_exact_mut(LANES).zip(centres);
-                each.for_each(|(lanes, &c)| lanes.iter_mut().for_each(|x| *x = x.wrapping_sub(c as i32)));
-            }
-            Sketches::I64(_) => unreachable!("dense matrices have no centres"),
-        }
     }
 
     /// Row `r` on the grid: as [`Rows::quantise`], and much faster for rows that have been projected without a fault.
@@ -307,11 +296,11 @@ impl BlockProjector {
     }
 
     /// Runs a kernel on the bins of each repetition.
-    fn add_up<T>(&self, out: &mut [T], kernel: impl Fn(&[u32], &[usize], &mut [T])) {
+    fn add_up<T>(&self, starts: &[T], out: &mut [T], kernel: impl Fn(&[u32], &[usize], &[T], &mut [T])) {
         let plan = self.projection.by_bin().expect("OPORP or bins");
-        for (entries, out) in plan.entries.iter().zip(out.chunks_exact_mut(out.len() / plan.entries.len())) {
-            kernel(entries, &plan.ends, out);
-        }
+        let bins = plan.ends.len();
+        let each = plan.entries.iter().zip(starts.chunks_exact(bins)).zip(out.chunks_exact_mut(bins * LANES));
+        each.for_each(|((entries, starts), out)| kernel(entries, &plan.ends, starts, out));
     }
 
     fn project_sparse(
@@ -540,8 +529,9 @@ fn fits_i16(x: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::projection::Seed;
+    use crate::projection::{Bins, Origin, Seed};
     use crate::vectors::Range;
+    use std::sync::Arc;
 
     fn plain(projection: &Projection, grid: &Grid, rows: Rows<'_>) -> Vec<Vec<i64>> {
         let mut buffer = QuantisedRow::default();
@@ -613,6 +603,35 @@ mod tests {
                     for level in Level::all() {
                         assert!(blocks(level, &projection, &grid, rows) == expected, "{kind} {dim} {n} {level:?}");
                     }
+                }
+            }
+        }
+    }
+
+    /// Bins of very different sizes that start from public centres, in 8, 16 and 32 bits.
+    #[test]
+    fn bins_with_centres_equal_rows_bit_for_bit_at_every_level() {
+        let noise = |i: usize| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32;
+        for (dim, k) in [(40, 7), (300, 64), (784, 256)] {
+            let bin = |i: usize| if i < k { i } else { i * i / 3 % k };
+            let placed = |i: usize| (i < k || i % 11 != 0).then(|| (bin(i) as u32, noise(i).is_multiple_of(3)));
+            let places: Vec<_> = (0..dim).map(placed).collect();
+            let bins = Arc::new(Bins::new(&places, k, Origin::Made).unwrap());
+            let bytes: Vec<u8> = (0..45 * dim).map(|i| noise(i) as u8).collect();
+            let floats: Vec<f32> = (0..45 * dim).map(|i| noise(i) as f32 / 4096.0 - 2048.0).collect();
+            let cases: [(Scalars<'_>, f64, f64, i32, i64); 3] = [
+                (Scalars::U8(&bytes), 0.0, 255.0, 0, 700),
+                (Scalars::F32(&floats), -1.0, 1.0, -5, 90),
+                (Scalars::F32(&floats), -100.0, 1999.0, -9, 1 << 19),
+            ];
+            for (scalars, lo, hi, exponent, most) in cases {
+                let centres = (0..k).map(|j| (j as i64 * 37 - 11) % most).collect();
+                let projection = Projection::with_bins(bins.clone(), Seed([9; 32])).centred(centres);
+                let grid = Grid::new(Range::new(lo, hi).unwrap(), exponent).unwrap();
+                let rows = Rows::dense(scalars, dim);
+                let expected = plain(&projection, &grid, rows);
+                for level in Level::all() {
+                    assert!(blocks(level, &projection, &grid, rows) == expected, "{dim} {lo} {level:?}");
                 }
             }
         }

@@ -20,8 +20,8 @@ macro_rules! recompiled {
 recompiled! {
     quantise_f64_i16(q: Quantiser, from: &[f64], to: &mut [i16]) -> bool;
     quantise_f64_i32(q: Quantiser, from: &[f64], to: &mut [i32]) -> bool;
-    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], out: &mut [i16]);
-    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], out: &mut [i32]);
+    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]);
+    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], starts: &[i32], out: &mut [i32]);
     pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8]);
     is_rising(index: &[u32]) -> bool;
     join_banks(banks: &[i32], out: &mut [i16]) -> bool;
@@ -207,13 +207,13 @@ pub(super) const fn factors<const N: usize>() -> Factors<N> {
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], out: &mut [i16]) {
+pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]) {
     const FACTORS: Factors<16> = factors();
     let cells = cells.as_chunks::<LANES>().0;
     let lanes_of = |entry: u32| &cells[(entry >> 1) as usize];
     let mut at = 0;
-    for (lanes, &end) in out.chunks_exact_mut(LANES).zip(ends) {
-        let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+    for ((lanes, &end), &start) in out.chunks_exact_mut(LANES).zip(ends).zip(starts) {
+        let (mut low, mut high) = (_mm256_set1_epi16(start), _mm256_set1_epi16(start));
         let (pairs, last) = entries[at..end].as_chunks::<2>();
         for &[a, b] in pairs {
             let factors = load(&FACTORS[(a & 1 | (b & 1) << 1) as usize]);

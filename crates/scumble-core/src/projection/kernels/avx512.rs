@@ -22,8 +22,8 @@ macro_rules! recompiled {
 recompiled! {
     quantise_f64_i16(q: Quantiser, from: &[f64], to: &mut [i16]) -> bool;
     quantise_f64_i32(q: Quantiser, from: &[f64], to: &mut [i32]) -> bool;
-    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], out: &mut [i16]);
-    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], out: &mut [i32]);
+    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]);
+    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], starts: &[i32], out: &mut [i32]);
     pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8]);
     is_rising(index: &[u32]) -> bool;
     join_banks(banks: &[i32], out: &mut [i16]) -> bool;
@@ -105,7 +105,7 @@ const PAIRED: [u8; 64] = {
 };
 
 #[target_feature(enable = "avx512bw,avx512vbmi")]
-pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], out: &mut [i16]) {
+pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]) {
     const FACTORS: Factors<32> = super::avx2::factors();
     let cells = cells.as_chunks::<LANES>().0;
     let lanes_of = |entry: u32| avx2::load(&cells[(entry >> 1) as usize]);
@@ -116,8 +116,8 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], out: &mut 
         _mm512_maddubs_epi16(_mm512_permutexvar_epi8(paired, both), load(&FACTORS[factors as usize]))
     };
     let mut at = 0;
-    for (lanes, &end) in out.chunks_exact_mut(LANES).zip(ends) {
-        let mut sum = _mm512_setzero_si512();
+    for ((lanes, &end), &start) in out.chunks_exact_mut(LANES).zip(ends).zip(starts) {
+        let mut sum = _mm512_set1_epi16(start);
         let (pairs, last) = entries[at..end].as_chunks::<2>();
         for &[a, b] in pairs {
             sum = _mm512_add_epi16(sum, product(lanes_of(a), lanes_of(b), a & 1 | (b & 1) << 1));

@@ -99,17 +99,17 @@ kernel! {
     pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8])
 }
 kernel! {
-    /// OPORP and bins: output j is the sum of the cells that `entries` name from the end of the output before up to
-    /// `ends[j]`, each `attribute << 1 | minus`. No partial sum leaves 16 bits.
-    oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], out: &mut [i16])
+    /// OPORP and bins: output j is `starts[j]` and the cells that `entries` name from the end of the output before up to
+    /// `ends[j]`, each `attribute << 1 | minus`. Sums of cells alone, and outputs, fit 16 bits.
+    oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16])
 }
 kernel! {
     /// The same from 16-bit cells.
-    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], out: &mut [i16])
+    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16])
 }
 kernel! {
     /// The same in 32 bits.
-    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], out: &mut [i32])
+    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], starts: &[i32], out: &mut [i32])
 }
 kernel! {
     /// True if every number is larger than the one before.

@@ -61,11 +61,11 @@ transpositions!(i16, transposed_words, transpose_i16, untranspose_i16);
 transpositions!(i32, transposed_numbers, transpose_i32);
 
 #[target_feature(enable = "neon")]
-pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], out: &mut [i16]) {
+pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]) {
     let cells = cells.as_chunks::<LANES>().0;
     let mut at = 0;
-    for (lanes, &end) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(ends) {
-        let (mut sums, mut excess) = ([vdupq_n_u16(0); LANES / 8], 0u16);
+    for ((lanes, &end), &start) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(ends).zip(starts) {
+        let (mut sums, mut excess) = ([vdupq_n_u16(0); LANES / 8], (start as u16).wrapping_neg());
         for &entry in &entries[at..end] {
             // All ones for minus: x ^ 255 = 255 - x, and the 255 are taken off at the end.
             let minus = ((entry & 1) as u8).wrapping_neg();
@@ -88,12 +88,12 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], out: &mut 
 macro_rules! oporp {
     ($name:ident, $cell:ty, $set:ident, $add:ident, $xor:ident) => {
         #[target_feature(enable = "neon")]
-        pub(super) fn $name(cells: &[$cell], entries: &[u32], ends: &[usize], out: &mut [$cell]) {
+        pub(super) fn $name(cells: &[$cell], entries: &[u32], ends: &[usize], starts: &[$cell], out: &mut [$cell]) {
             const SIDE: usize = 16 / size_of::<$cell>();
             let cells = cells.as_chunks::<LANES>().0;
             let mut at = 0;
-            for (lanes, &end) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(ends) {
-                let (mut sums, mut lack) = ([$set(0); LANES / SIDE], 0 as $cell);
+            for ((lanes, &end), &start) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(ends).zip(starts) {
+                let (mut sums, mut lack) = ([$set(0); LANES / SIDE], start);
                 for &entry in &entries[at..end] {
                     // All ones for minus: x ^ -1 = -x - 1, and the ones are made up for at the end.
                     let minus = -((entry & 1) as $cell);

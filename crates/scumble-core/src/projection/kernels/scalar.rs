@@ -69,11 +69,11 @@ pub(super) fn untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [
 macro_rules! oporp {
     ($name:ident, $cell:ty, $sum:ty) => {
         #[inline(always)]
-        pub(super) fn $name(cells: &[$cell], entries: &[u32], ends: &[usize], out: &mut [$sum]) {
+        pub(super) fn $name(cells: &[$cell], entries: &[u32], ends: &[usize], starts: &[$sum], out: &mut [$sum]) {
             let cells = cells.as_chunks::<LANES>().0;
             let mut at = 0;
-            for (lanes, &end) in out.chunks_exact_mut(LANES).zip(ends) {
-                let (mut sums, mut lack) = ([0; LANES], 0);
+            for ((lanes, &end), &start) in out.chunks_exact_mut(LANES).zip(ends).zip(starts) {
+                let (mut sums, mut lack) = ([0; LANES], start);
                 for &entry in &entries[at..end] {
                     // All ones for minus: x ^ -1 = -x - 1, and the ones are made up for at the end.
                     let minus = -((entry & 1) as $sum);
