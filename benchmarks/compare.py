@@ -25,7 +25,7 @@ parser.add_argument("--python", default="target/python/bin/python", help="an int
 parser.add_argument("--folder", help="where the data go (default: a temporary folder)")
 options = parser.parse_args()
 
-ROUNDS = 2 if options.quick else 9
+ROUNDS = 2 if options.quick else 5
 folder = options.folder or tempfile.mkdtemp(prefix="scumble-bench-")
 os.makedirs(folder, exist_ok=True)
 at = lambda name: os.path.join(folder, name)

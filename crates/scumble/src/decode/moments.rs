@@ -17,15 +17,19 @@ const COLUMNS: usize = 8;
 const PARTS: usize = 32;
 const PART_BYTES: usize = 256 << 20;
 
+/// Rows that are turned at a time: a whole cache line of each column.
+const TURNED: usize = 16;
+
 /// A block of rows as columns.
 struct Columns {
-    row: Vec<f32>,
+    k: usize,
+    rows: Vec<f32>,
     values: Vec<f32>,
 }
 
 impl Columns {
     fn new(k: usize) -> Self {
-        Self { row: vec![0.0; k], values: vec![0.0; k * BLOCK] }
+        Self { k, rows: vec![0.0; k * TURNED], values: vec![0.0; k * BLOCK] }
     }
 
     /// Turns `count` rows into columns; missing rows are zeros, which add nothing.
@@ -33,15 +37,20 @@ impl Columns {
         if count < BLOCK {
             self.values.fill(0.0);
         }
-        for r in 0..count {
-            read(first + r, &mut self.row);
-            self.row.iter().enumerate().for_each(|(j, &value)| self.values[j * BLOCK + r] = value);
+        for start in (0..count).step_by(TURNED) {
+            let rows = TURNED.min(count - start);
+            let each = self.rows.chunks_exact_mut(self.k).take(rows).enumerate();
+            each.for_each(|(r, row)| read(first + start + r, row));
+            for (j, column) in self.values.chunks_exact_mut(BLOCK).enumerate() {
+                let column = &mut column[start..start + rows];
+                column.iter_mut().enumerate().for_each(|(r, value)| *value = self.rows[r * self.k + j]);
+            }
         }
     }
 
     /// Adds the products of all pairs of columns `a <= b` to `sums[a * k + b]`.
     fn add_products(&self, level: Level, sums: &mut [f64]) {
-        let k = self.row.len();
+        let k = self.k;
         for (tile, columns) in self.values.chunks(COLUMNS * BLOCK).enumerate() {
             let first = tile * COLUMNS;
             let before = &self.values[..first * BLOCK + columns.len()];
