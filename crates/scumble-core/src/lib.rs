@@ -23,19 +23,6 @@
 //! | [`mechanism`] | one file per algorithm: grid, projection, perturbation, promise; one runner executes them |
 //! | [`release`] | **the wall**: encoder, releaser, keyed noise |
 
-/// Words of an error. Without the feature `words` there are none: a device has codes of its own, and no room.
-#[cfg(feature = "words")]
-macro_rules! words {
-    ($($words:tt)*) => { format!($($words)*) };
-}
-#[cfg(not(feature = "words"))]
-macro_rules! words {
-    ($($words:tt)*) => {{
-        let _ = || _ = format_args!($($words)*); // never run: names what the words would use
-        String::new()
-    }};
-}
-
 pub mod calibration;
 mod chacha;
 pub mod entropy;

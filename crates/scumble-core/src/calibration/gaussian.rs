@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 
 use super::numeric::{LN_SQRT_2PI, integrate, largest, mills, normal_density, tail_integral, upper_tail};
 use super::{SLACK, check_delta, check_epsilon, check_positive, check_size};
-use crate::error::ParameterError;
+use crate::error::{CalibrationError, ParameterError};
 
 /// Smallest sigma for which Gaussian noise on a query of this l2 sensitivity is (epsilon, delta)-private.
 ///
@@ -50,7 +50,7 @@ pub fn sigma_analytic(epsilon: f64, delta: f64, p: u64, k: u64, beta: f64) -> Re
     sigma_kenthapadi(epsilon, 0.5 * delta, sensitivity)
 }
 
-fn finite_scale(name: &str, value: f64) -> Result<f64, ParameterError> {
+fn finite_scale(name: &'static str, value: f64) -> Result<f64, ParameterError> {
     check_positive(name, value).map(|()| value)
 }
 
@@ -86,7 +86,7 @@ pub fn discrete_gaussian_delta(epsilon: f64, sensitivity_steps: u64, sigma2: f64
     check_size("sensitivity in grid steps", sensitivity_steps)?;
     check_positive("sigma2", sigma2)?;
     if sigma2 > 1e12 {
-        return Err(ParameterError::invalid("sigma2 above 1e12 grid steps: the continuous delta is the same number"));
+        return Err(CalibrationError::Sigma2.into());
     }
     let shift = sensitivity_steps as f64;
     let threshold = epsilon * sigma2 / shift - 0.5 * shift;

@@ -13,7 +13,7 @@ pub mod sensitivity;
 pub mod signs;
 pub mod staircase;
 
-use crate::error::ParameterError;
+use crate::error::{CalibrationError, ParameterError};
 
 /// Relative distance by which solved values are moved toward more privacy, far above the error of the solvers.
 pub const SLACK: f64 = 1e-13;
@@ -62,25 +62,17 @@ pub(crate) fn check_epsilon(epsilon: f64) -> Result<(), ParameterError> {
 
 /// Delta must lie strictly between 0 and 1.
 pub(crate) fn check_delta(delta: f64) -> Result<(), ParameterError> {
-    if delta > 0.0 && delta < 1.0 {
-        Ok(())
-    } else {
-        Err(ParameterError::invalid(words!("delta must be above 0 and below 1, got {delta}")))
-    }
+    if delta > 0.0 && delta < 1.0 { Ok(()) } else { Err(CalibrationError::Delta { delta }.into()) }
 }
 
 /// A scale such as beta, a sensitivity or a norm must be a positive finite number.
-pub(crate) fn check_positive(name: &str, value: f64) -> Result<(), ParameterError> {
-    if value > 0.0 && value.is_finite() {
-        Ok(())
-    } else {
-        Err(ParameterError::invalid(words!("{name} must be a positive finite number, got {value}")))
-    }
+pub(crate) fn check_positive(name: &'static str, value: f64) -> Result<(), ParameterError> {
+    if value > 0.0 && value.is_finite() { Ok(()) } else { Err(CalibrationError::NotPositive { name, value }.into()) }
 }
 
 /// A size such as p or k must be at least 1.
-pub(crate) fn check_size(name: &str, value: u64) -> Result<(), ParameterError> {
-    if value > 0 { Ok(()) } else { Err(ParameterError::invalid(words!("{name} must be at least 1"))) }
+pub(crate) fn check_size(name: &'static str, value: u64) -> Result<(), ParameterError> {
+    if value > 0 { Ok(()) } else { Err(CalibrationError::Zero { name }.into()) }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2, PI};
 
 use super::numeric::{Wide, integrate, largest, normal_density, within};
 use super::{SLACK, check_delta, check_epsilon, check_positive, check_size};
-use crate::error::ParameterError;
+use crate::error::{CalibrationError, ParameterError};
 
 /// `P_+(r, p) = ∫ 2p [2Phi(t) - 1]^(p-1) [2Phi(rt) - 1] phi(t) dt` over t > 0 (\[LL23\] Lemma 4.3).
 ///
@@ -135,7 +135,7 @@ pub fn tight_epsilon_prime(k: u64, q: f64, epsilon: f64, delta: f64) -> Result<f
     check_epsilon(epsilon)?;
     check_delta(delta)?;
     if !(q > 0.0 && q <= 1.0) {
-        return Err(ParameterError::invalid(words!("q must be above 0 and at most 1, got {q}")));
+        return Err(CalibrationError::SignChange { q }.into());
     }
     let target = libm::log(delta);
     let share = super::composition::kov_epsilon0(k, epsilon, 0.0)?;

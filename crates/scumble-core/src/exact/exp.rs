@@ -1,6 +1,6 @@
 //! e^x between two integers, and the comparisons that carry a pure guarantee.
 
-use crate::error::ParameterError;
+use crate::error::{NoiseError, ParameterError};
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
@@ -206,7 +206,7 @@ impl WorstRatio {
     pub fn repeated(self, times: u64) -> Result<Self, ParameterError> {
         match self.power.checked_mul(times) {
             Some(power) => Ok(Self { power, ..self }),
-            None => Err(ParameterError::invalid("too many repetitions to compose")),
+            None => Err(NoiseError::Repetitions.into()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::parameters::Setup;
 use super::recipe::Recipe;
-use crate::error::ParameterError;
+use crate::error::{MechanismError, ParameterError};
 use crate::projection::ProjectionKind;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -45,6 +45,9 @@ macro_rules! mechanisms {
         impl MechanismId {
             /// All of them, in the order of the paper, ours beside theirs.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Their ids, in the same order.
+            const NAMES: &'static [&'static str] = &[$($text,)*];
 
             /// The id.
             pub fn as_str(self) -> &'static str {
@@ -194,10 +197,11 @@ impl FromStr for MechanismId {
     type Err = ParameterError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().copied().find(|id| id.as_str() == text).ok_or_else(|| {
-            let all: Vec<_> = Self::ALL.iter().map(|id| id.as_str()).collect();
-            ParameterError::invalid(words!("unknown mechanism '{text}'; one of: {}", all.join(", ")))
-        })
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|id| id.as_str() == text)
+            .ok_or_else(|| MechanismError::Unknown { text: text.into(), known: Self::NAMES }.into())
     }
 }
 

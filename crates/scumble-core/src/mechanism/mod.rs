@@ -26,7 +26,7 @@ pub use perturbation::{Classes, IndividualNoise, Perturbation, Side, level, step
 pub use prior::{Posterior, Prior};
 pub use record::{Cap, Gain, two_sided_quantile};
 
-use crate::error::{DataError, DataErrorKind, ParameterError};
+use crate::error::{DataError, DataErrorKind, MechanismError, ParameterError};
 use crate::exact;
 use crate::facts::Fact;
 use crate::noise::SecretRng;
@@ -78,10 +78,7 @@ fn centred(projection: &Projection, grid: &Grid) -> Result<Projection, Parameter
     // No bin's sum lies beyond; a centre that does is a fault of the file.
     let most = projection.bound(grid.largest()) as f64;
     if medians.iter().any(|&median| steps(median).abs() > most) {
-        return Err(ParameterError::invalid(
-            "the law of a bin lies beyond what its attributes can add up to: the file of bins was learned in other units \
-             than ‹range›",
-        ));
+        return Err(MechanismError::BinsUnits.into());
     }
     Ok(projection.centred(medians.into_iter().map(|median| steps(median) as i64).collect()))
 }

@@ -2,7 +2,7 @@
 
 use super::MechanismId;
 use super::recipe::sensitivity::too_large;
-use crate::error::ParameterError;
+use crate::error::{GridError, MechanismError, NoProof, ParameterError, Refusal};
 use crate::exact::WorstRatio;
 use crate::facts::Fact;
 use crate::privacy::{Epsilon, Guarantee, Unit};
@@ -69,7 +69,7 @@ impl std::str::FromStr for Purpose {
         match text {
             "search" => Ok(Self::Search),
             "training" => Ok(Self::Training),
-            _ => Err(ParameterError::invalid("a release is for search or for training")),
+            _ => Err(MechanismError::Purpose.into()),
         }
     }
 }
@@ -313,14 +313,10 @@ impl Parameters {
             Unit::L2 | Unit::Record => weights * dim.min(k) as u128,
         };
         if dense && !mechanism.is_record() && (weights > MOST_WEIGHTS || products > MOST_PRODUCTS) {
-            return Err(ParameterError::invalid(words!(
-                "the sensitivity of a dense projection from {dim} to {k} takes too long to check; take an OPORP mechanism"
-            )));
+            return Err(MechanismError::DenseTooLong { dim, k }.into());
         }
         if matches!(mechanism, DpSignrpCeil | DpSignrpRr) && delta.is_some() && k > MOST_COMPOSED {
-            return Err(ParameterError::invalid(words!(
-                "the composition of {k} bits takes too long to check; take at most {MOST_COMPOSED}, or leave ‹delta› out"
-            )));
+            return Err(MechanismError::CompositionTooLong { k, most: MOST_COMPOSED }.into());
         }
         Ok(())
     }
@@ -343,16 +339,16 @@ impl<'a> Setup<'a> {
         let Parameters { dim, k, repeats, beta, range, .. } = *parameters;
         Range::new(range.lo, range.hi)?;
         if dim == 0 || dim as u64 > 1 << 32 {
-            return Err(ParameterError::invalid(words!("dim must be between 1 and 2^32, got {dim}")));
+            return Err(MechanismError::Dim { dim }.into());
         }
         if k == 0 || k > 1 << 20 {
-            return Err(ParameterError::invalid(words!("k must be between 1 and 2^20, got {k}")));
+            return Err(MechanismError::K { k }.into());
         }
         if repeats == 0 || k % repeats != 0 {
-            return Err(ParameterError::invalid(words!("repeats must divide k: {repeats} does not divide {k}")));
+            return Err(MechanismError::Repeats { repeats, k }.into());
         }
         if !(beta > 0.0 && beta.is_finite()) {
-            return Err(ParameterError::invalid(words!("beta must be positive and finite, got {beta}")));
+            return Err(GridError::Beta { beta }.into());
         }
         parameters.check_effort()?;
         // In one attribute no two values are further apart than the range; in l1 and l2 all attributes may move.
@@ -423,57 +419,51 @@ impl<'a> Setup<'a> {
     }
 
     /// The projection, as asked for or as the id implies.
-    pub fn projection(&self, allowed: &[&str]) -> Result<Projection, ParameterError> {
+    pub fn projection(&self, allowed: &'static [&'static str]) -> Result<Projection, ParameterError> {
         let Parameters { mechanism, dim, k, repeats, seed, .. } = *self.parameters;
         let kind = self.parameters.projection.unwrap_or_else(|| mechanism.default_projection(repeats));
         if let Some(asked) = self.parameters.projection {
-            let name = asked.to_string();
-            let family = name.split(':').next().unwrap_or_default();
+            let projection = asked.to_string();
+            let family = projection.split(':').next().unwrap_or_default();
             if !allowed.contains(&family) {
-                return Err(ParameterError::invalid(words!(
-                    "{mechanism} does not take the projection '{name}'; it takes {}",
-                    allowed.join(", ")
-                )));
+                let mechanism = mechanism.as_str();
+                return Err(MechanismError::Projection { mechanism, projection, allowed }.into());
             }
         }
         let misplaced =
             [("components", self.parameters.components.is_some()), ("book", self.parameters.book.is_some())];
         let is_at_home = |name: &str| name == "book" && mechanism == MechanismId::Privbook;
         if let Some((name, _)) = misplaced.into_iter().find(|(name, given)| *given && !is_at_home(name)) {
-            return Err(ParameterError::invalid(format!("{mechanism} does not take --{name}")));
+            return Err(MechanismError::Misplaced { mechanism: mechanism.as_str(), parameter: name }.into());
         }
         if let Some(partition) = &self.parameters.bins {
             if !allowed.contains(&"oporp") || !matches!(kind, ProjectionKind::Oporp { repeats: 1 }) || repeats != 1 {
-                return Err(ParameterError::invalid(words!(
-                    "‹bins› takes the place of OPORP's one permutation: {mechanism} with {repeats} repetitions of \
-                     '{kind}' has none"
-                )));
+                let (mechanism, projection) = (mechanism.as_str(), kind.into());
+                return Err(MechanismError::BinsMisplaced { mechanism, repeats, projection }.into());
             }
             return Ok(Projection::with_bins(partition.bins(dim, k)?, seed));
         }
         // A bin of each repetition is touched: a loss counted for fewer than the projection has would be understated.
         if kind.repeats() != repeats {
-            return Err(ParameterError::invalid(words!(
-                "the projection '{kind}' has {} repetitions, but ‹repeats› is {repeats}: leave ‹projection› out, or name \
-                 the same number in both (only OPORP repeats)",
-                kind.repeats()
-            )));
+            let (projection, found) = (kind.into(), kind.repeats());
+            return Err(MechanismError::ProjectionRepeats { projection, found, repeats }.into());
         }
         Projection::new(kind, seed, dim, k)
     }
 
     /// Refuses units that the mechanism has no proof for.
-    pub fn allow_units(&self, allowed: &[Unit], why: &str) -> Result<(), ParameterError> {
+    pub fn allow_units(&self, allowed: &[Unit], why: NoProof) -> Result<(), ParameterError> {
         let Parameters { unit, mechanism, .. } = *self.parameters;
         if allowed.contains(&unit) {
             return Ok(());
         }
-        let instead = match unit {
-            Unit::Attribute => "ask for ‹unit› record",
-            Unit::L1 => "dp-oporp-laplace or dp-oporp",
-            Unit::L2 => "dp-oporp, dp-rp-g-opt-b or raw-g-opt (Gaussian noise)",
-            Unit::Record => "privcube or signcap",
-        };
-        Err(ParameterError::not_private(words!("{mechanism} gives no guarantee for unit {unit}: {why}"), instead))
+        let mechanism = mechanism.as_str();
+        Err(match unit {
+            Unit::Attribute => Refusal::UnitAttribute { mechanism, why },
+            Unit::L1 => Refusal::UnitL1 { mechanism, why },
+            Unit::L2 => Refusal::UnitL2 { mechanism, why },
+            Unit::Record => Refusal::UnitRecord { mechanism, why },
+        }
+        .into())
     }
 }

@@ -6,7 +6,7 @@
 
 use super::geometric::positive;
 use super::rng::SecretRng;
-use crate::error::ParameterError;
+use crate::error::{NoiseError, ParameterError, Refusal};
 use crate::exact::{WorstRatio, exp_ceil, exp_floor};
 use crate::facts::{Fact, hex};
 use num_bigint::{BigInt, BigUint};
@@ -121,7 +121,7 @@ impl FlipTable {
     /// A table as written in a certificate. [`FlipTable::check`] says what it is worth.
     pub fn from_thresholds(thresholds: Vec<u64>) -> Result<Self, ParameterError> {
         if thresholds.is_empty() || thresholds.contains(&0) {
-            return Err(ParameterError::invalid("a flip table needs positive thresholds"));
+            return Err(NoiseError::FlipThresholds.into());
         }
         Ok(Self { thresholds })
     }
@@ -196,10 +196,7 @@ impl FlipTable {
         if self.worst_ratio().at_most_exp(epsilon) {
             return Ok(());
         }
-        Err(ParameterError::not_private(
-            "a flip probability of the table breaks the bound e^epsilon between neighbours",
-            "a larger epsilon, or the table that is built for this one",
-        ))
+        Err(Refusal::FlipTable.into())
     }
 }
 

@@ -8,7 +8,7 @@
 use super::SecretRng;
 use super::half::Tail;
 use super::words::{Words, count_above};
-use crate::error::ParameterError;
+use crate::error::{NoiseError, ParameterError};
 use crate::exact::Normal;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
@@ -38,12 +38,10 @@ impl RoundedGaussian {
     pub fn new(sigma: &BigRational, precision_bits: u32) -> Result<Self, ParameterError> {
         let (least, most) = (BigRational::new(1.into(), 16.into()), BigRational::from_integer((1 << 17).into()));
         if *sigma < least || *sigma > most {
-            return Err(ParameterError::invalid(
-                "sigma must lie between 1/16 and 2^17 grid steps; choose another grid",
-            ));
+            return Err(NoiseError::Sigma.into());
         }
         if !(64..=512).contains(&precision_bits) {
-            return Err(ParameterError::invalid("the Gaussian table needs 64 to 512 bits"));
+            return Err(NoiseError::GaussianBits.into());
         }
         let words = precision_bits.div_ceil(64);
         let mut table = vec![Vec::new(); words as usize];

@@ -5,7 +5,7 @@
 //! again, with a ratio of at most 1/16, and is counted by tosses, so the tail has no end.
 
 use super::words::{Words, count_above};
-use crate::error::ParameterError;
+use crate::error::{NoiseError, ParameterError};
 use crate::exact::exp_ceil;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
@@ -50,9 +50,7 @@ impl Geometric {
     /// The law with ratio R / 2^64.
     pub(super) fn new(ratio: u64) -> Result<Self, ParameterError> {
         if ratio == 0 || ratio > LARGEST_RATIO {
-            return Err(ParameterError::invalid(words!(
-                "noise ratio {ratio} / 2^64 is not between 2^-64 and 1 - 2^-40; use a larger epsilon or a coarser grid"
-            )));
+            return Err(NoiseError::Ratio { ratio }.into());
         }
         let mut digits = Vec::new();
         let mut step = 1;
@@ -91,19 +89,17 @@ impl Geometric {
 /// The sensitivity as a divisor, once both numbers are known to be positive.
 pub(super) fn positive(sensitivity: u64, epsilon: &BigRational) -> Result<BigInt, ParameterError> {
     if !epsilon.is_positive() {
-        return Err(ParameterError::invalid("epsilon must be positive"));
+        return Err(NoiseError::Epsilon.into());
     }
     if sensitivity == 0 {
-        return Err(ParameterError::invalid("the sensitivity must be at least one grid step"));
+        return Err(NoiseError::Sensitivity.into());
     }
     Ok(sensitivity.into())
 }
 
 /// ceil(2^64 e^-x).
 pub(super) fn ratio_above(x: &BigRational) -> Result<u64, ParameterError> {
-    exp_ceil(&-x, 64).to_u64().ok_or_else(|| {
-        ParameterError::invalid("epsilon per grid step is below 2^-64; use a larger epsilon or a coarser grid")
-    })
+    exp_ceil(&-x, 64).to_u64().ok_or_else(|| NoiseError::EpsilonPerStep.into())
 }
 
 /// word / 2^64.

@@ -4,7 +4,7 @@ use super::geometric::positive;
 use super::half::{BlockNoise, Tail};
 use super::rng::SecretRng;
 use super::{Laplace, RoundedGaussian, Staircase};
-use crate::error::ParameterError;
+use crate::error::{ParameterError, Refusal};
 use crate::exact::{self, WorstRatio};
 use crate::facts::Fact;
 use num_rational::BigRational;
@@ -143,19 +143,11 @@ impl Noise {
     /// Shows in exact integers that the law is epsilon-DP at this sensitivity (grid steps), or refuses.
     pub fn check(&self, sensitivity: u64, epsilon: &BigRational) -> Result<(), ParameterError> {
         positive(sensitivity, epsilon)?;
-        let Some(worst) = self.worst_ratio(sensitivity) else {
-            return Err(ParameterError::not_private(
-                "Gaussian noise has no pure guarantee",
-                "Laplace or staircase noise",
-            ));
-        };
+        let worst = self.worst_ratio(sensitivity).ok_or(Refusal::GaussianIsNotPure)?;
         if worst.at_most_exp(epsilon) {
             return Ok(());
         }
-        Err(ParameterError::not_private(
-            words!("the noise is too narrow for a sensitivity of {sensitivity} grid steps at this epsilon"),
-            "the law that is built for these numbers",
-        ))
+        Err(Refusal::NoiseTooNarrow { sensitivity }.into())
     }
 }
 

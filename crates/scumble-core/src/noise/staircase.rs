@@ -10,7 +10,7 @@ use super::SecretRng;
 use super::geometric::{Geometric, fraction_of_word, positive, ratio_above};
 use super::half::{Tail, word_of};
 use super::words::{Words, count_above, with_sign};
-use crate::error::ParameterError;
+use crate::error::{NoiseError, ParameterError};
 use crate::exact::WorstRatio;
 use num_bigint::{BigInt, BigUint};
 use num_integer::Integer;
@@ -40,9 +40,7 @@ impl Staircase {
     /// The law with b = Rb / 2^64, period B and first half-step r, as written in a certificate.
     pub fn from_steps(ratio: u64, sensitivity: u64, width: u64) -> Result<Self, ParameterError> {
         if sensitivity >= 1 << 62 || width == 0 || width > sensitivity {
-            return Err(ParameterError::invalid(words!(
-                "a staircase of sensitivity {sensitivity} cannot have a first step of width {width}"
-            )));
+            return Err(NoiseError::StaircaseWidth { sensitivity, width }.into());
         }
         let geometric = Geometric::new(ratio)?;
         let chance_of_high = [if width == sensitivity { u64::MAX } else { high_word(ratio, sensitivity, width, 0) }];

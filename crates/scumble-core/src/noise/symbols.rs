@@ -6,7 +6,7 @@
 //! on the very entries that are drawn from, and no table exists without it.
 
 use super::SecretRng;
-use crate::error::ParameterError;
+use crate::error::{NoiseError, ParameterError, Refusal};
 use crate::exact::WorstRatio;
 use crate::facts::Fact;
 use num_bigint::BigUint;
@@ -30,23 +30,14 @@ impl SymbolTable {
     /// Checks that the entries are a law a row and that neighbours are within e^epsilon of each other in every column.
     pub fn new(bits: u32, rows: Vec<Vec<u64>>, reach: usize, epsilon: &BigRational) -> Result<Self, ParameterError> {
         if !has_equal_rows(&rows) {
-            return Err(ParameterError::invalid(words!(
-                "a symbol table needs 2 to {MOST_SYMBOLS} columns in each row"
-            )));
+            return Err(NoiseError::SymbolColumns { most: MOST_SYMBOLS }.into());
         }
         if !has_laws(bits, &rows) {
-            return Err(ParameterError::invalid("each row of a symbol table must be positive and sum to 2^32 or 2^62"));
+            return Err(NoiseError::SymbolLaw.into());
         }
         let worst = worst_ratio(&rows, reach);
         if !worst.at_most_exp(epsilon) {
-            return Err(ParameterError::not_private(
-                words!(
-                    "two neighbouring rows of the symbol table have entries {} and {}, a ratio above e^epsilon",
-                    worst.num,
-                    worst.den
-                ),
-                "a larger epsilon, or another number of symbols",
-            ));
+            return Err(Refusal::SymbolTable { larger: worst.num, smaller: worst.den }.into());
         }
         Ok(Self { bits, reach, below: borders(&rows), rows, worst })
     }

@@ -1,7 +1,7 @@
 //! The claim as a value that travels with the output.
 
 use super::Unit;
-use crate::error::ParameterError;
+use crate::error::{GuaranteeError, INDIVIDUAL, ParameterError, Refusal};
 use crate::exact::WorstRatio;
 use num_rational::BigRational;
 use serde::{Deserialize, Serialize};
@@ -20,10 +20,7 @@ impl Epsilon {
     /// Checks the domain.
     pub fn new(value: f64) -> Result<Self, ParameterError> {
         if !(value > 0.0 && value <= Self::LARGEST) {
-            return Err(ParameterError::invalid(words!(
-                "epsilon must be greater than 0 and at most {}, got {value}",
-                Self::LARGEST
-            )));
+            return Err(GuaranteeError::Epsilon { epsilon: value, most: Self::LARGEST }.into());
         }
         Ok(Self { value, exact: crate::exact::rational(value) })
     }
@@ -43,10 +40,8 @@ impl Epsilon {
 pub fn check_delta(delta: Option<f64>) -> Result<f64, ParameterError> {
     match delta {
         Some(delta) if delta > 0.0 && delta < 1.0 => Ok(delta),
-        Some(delta) => Err(ParameterError::invalid(words!("delta must lie strictly between 0 and 1, got {delta}"))),
-        None => Err(ParameterError::invalid(
-            "this mechanism needs ‹delta› (for example 1e-6); dp-oporp-staircase and dp-oporp-laplace do not",
-        )),
+        Some(delta) => Err(GuaranteeError::Delta { delta }.into()),
+        None => Err(GuaranteeError::NoDelta.into()),
     }
 }
 
@@ -81,10 +76,7 @@ impl Guarantee {
     /// A pure guarantee. Takes the worst ratio of the integers that run and refuses one above e^epsilon.
     pub fn pure(epsilon: &Epsilon, worst: &WorstRatio, unit: Unit, beta: f64) -> Result<Self, ParameterError> {
         if !worst.at_most_exp(epsilon.exact()) {
-            return Err(ParameterError::not_private(
-                words!("the integers that would run lose more than epsilon = {}", epsilon.value),
-                "a larger epsilon, or a coarser grid",
-            ));
+            return Err(Refusal::EpsilonExceeded { epsilon: epsilon.value }.into());
         }
         let (epsilon, checked_epsilon) = (epsilon.value, worst.epsilon());
         Ok(Self { notion: Notion::Pure, epsilon, delta: 0.0, checked_epsilon, unit, beta })
@@ -99,10 +91,7 @@ impl Guarantee {
         beta: f64,
     ) -> Result<Self, ParameterError> {
         if !(delta > 0.0 && delta < 1.0) || *shown > crate::exact::rational(delta) {
-            return Err(ParameterError::not_private(
-                words!("delta <= {delta:e} cannot be shown for the integers that would run"),
-                "a larger delta",
-            ));
+            return Err(Refusal::DeltaNotShown { delta }.into());
         }
         let epsilon = epsilon.value;
         Ok(Self { notion: Notion::Approximate, epsilon, delta, checked_epsilon: epsilon, unit, beta })
@@ -134,8 +123,7 @@ pub struct Individual {
 
 impl Individual {
     /// The sentence that every certificate of such a release carries.
-    pub const SENTENCE: &'static str = "bits whose sign no beta-neighbour can change are released exactly; the rest \
-        are randomised; no (epsilon, delta) bound holds between neighbouring inputs";
+    pub const SENTENCE: &'static str = INDIVIDUAL;
 }
 
 /// What a release may say of itself.

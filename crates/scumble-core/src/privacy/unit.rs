@@ -1,6 +1,6 @@
 //! The unit of privacy: which two inputs the guarantee makes hard to tell apart.
 
-use crate::error::ParameterError;
+use crate::error::{GuaranteeError, ParameterError};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -63,6 +63,6 @@ impl FromStr for Unit {
         [Self::Attribute, Self::L1, Self::L2, Self::Record]
             .into_iter()
             .find(|unit| unit.as_str() == text)
-            .ok_or_else(|| ParameterError::invalid(words!("unknown unit '{text}': use attribute, l1, l2 or record")))
+            .ok_or_else(|| GuaranteeError::UnknownUnit { text: text.into() }.into())
     }
 }

@@ -5,13 +5,12 @@
 //! instead of drowning each other. Attributes that no bin lists keep the bin and the sign that OPORP's seed gives them.
 //! A partition must never be learned from the rows that are released. The file format is in `docs/bins-format.md`.
 
-use crate::error::ParameterError;
+use crate::error::{BinsError, ParameterError, ProjectionError};
 use crate::exact;
 use crate::facts::hex;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
-use thiserror::Error;
 
 /// First word of a file of bins, with the version of its format.
 const HEADING: &str = "scumble-bins 1";
@@ -60,42 +59,6 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What is wrong with a file of bins: one variant per fault. Lines are counted from 1.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[allow(missing_docs)] // each variant is its own message
-pub enum BinsError {
-    #[error("not a file of bins: its first line is not '{HEADING}'")]
-    Heading,
-    #[error("the file of bins has a byte that is not ASCII text, or a line break other than a single line feed")]
-    Text,
-    #[error("the file of bins is cut short: {0}")]
-    Truncated(&'static str),
-    #[error("line {line}: expected '{expected}'")]
-    Expected { line: usize, expected: &'static str },
-    #[error("line 2: attributes must be 1 to 2^24")]
-    Attributes,
-    #[error("line 3: bins must be 1 to 2^20, and no more than the attributes")]
-    BinCount,
-    #[error("line 4: 'from' takes 'made', 'sample ROWS SHA256' or 'release SHA256'")]
-    Provenance,
-    #[error("line {line}: a bin has no attribute")]
-    EmptyBin { line: usize },
-    #[error("line {line}: every attribute needs a sign, + or -")]
-    Sign { line: usize },
-    #[error("line {line}: an attribute is not a whole number without leading zeros")]
-    Number { line: usize },
-    #[error("line {line}: attribute {attribute} is outside 0..{dim}")]
-    OutOfRange { line: usize, attribute: u64, dim: usize },
-    #[error("line {line}: attribute {attribute} is out of order; the attributes of a bin ascend")]
-    Order { line: usize, attribute: usize },
-    #[error("line {line}: attribute {attribute} is in two bins")]
-    Twice { line: usize, attribute: usize },
-    #[error("line {line}: a law has 1 to {MOST_QUANTILES} finite ascending numbers, as many for each bin")]
-    Law { line: usize },
-    #[error("lines follow the last bin")]
-    Trailing,
-}
-
 /// A public partition: attribute to bin and sign. Checked: each attribute is in at most one bin, with sign +1 or -1.
 #[derive(Clone, PartialEq)]
 pub struct Bins {
@@ -115,22 +78,21 @@ impl fmt::Debug for Bins {
 impl Bins {
     /// From the bin and the sign (true: plus) of each attribute; `None` leaves an attribute to the seed.
     pub fn new(places: &[Option<(u32, bool)>], bins: usize, origin: Origin) -> Result<Self, ParameterError> {
-        let wrong = |message: String| Err(ParameterError::invalid(message));
         if places.is_empty() || places.len() > MOST_ATTRIBUTES {
-            return wrong(words!("bins take 1 to 2^24 attributes, got {}", places.len()));
+            return Err(ProjectionError::BinsAttributes { attributes: places.len() }.into());
         }
         if bins == 0 || bins > MOST_BINS.min(places.len()) {
-            return wrong(words!("bins must be 1 to 2^20, and no more than the attributes, got {bins}"));
+            return Err(ProjectionError::BinsCount { bins }.into());
         }
         let mut filled = vec![false; bins];
         for &(bin, _) in places.iter().flatten() {
             match filled.get_mut(bin as usize) {
                 Some(filled) => *filled = true,
-                None => return wrong(words!("bin {bin} is outside 0..{bins}")),
+                None => return Err(ProjectionError::NoSuchBin { bin, bins }.into()),
             }
         }
         if let Some(empty) = filled.iter().position(|filled| !filled) {
-            return wrong(words!("bin {empty} has no attribute"));
+            return Err(ProjectionError::EmptyBin { bin: empty }.into());
         }
         let code = |place: &Option<(u32, bool)>| place.map_or(UNPLACED, |(bin, plus)| 2 * bin + u32::from(plus));
         Ok(Self { bins, origin, places: places.iter().map(code).collect(), quantiles: 0, laws: Vec::new() })
@@ -141,7 +103,7 @@ impl Bins {
     pub fn with_laws(mut self, quantiles: usize, laws: Vec<f64>) -> Result<Self, ParameterError> {
         let fits = (1..=MOST_QUANTILES).contains(&quantiles) && laws.len() == quantiles * self.bins;
         if !fits || !laws.chunks_exact(quantiles).all(is_law) {
-            return Err(ParameterError::invalid("a law has 1 to 64 finite ascending numbers, as many for each bin"));
+            return Err(ProjectionError::BinsLaw.into());
         }
         (self.quantiles, self.laws) = (quantiles, laws);
         Ok(self)
@@ -338,12 +300,7 @@ impl ImageGrid {
     /// k blocks of neighbouring pixels, all colours of a pixel in the same: the split whose blocks are nearest to squares.
     pub fn bins(&self, k: usize) -> Result<Bins, ParameterError> {
         let Self { rows, columns, colours } = *self;
-        let (down, across) = self.split(k).ok_or_else(|| {
-            ParameterError::invalid(words!(
-                "{rows} x {columns} pixels do not split into {k} blocks: k must be a product of at most {rows} and at \
-                 most {columns}, for example a square"
-            ))
-        })?;
+        let (down, across) = self.split(k).ok_or(ProjectionError::Blocks { rows, columns, k })?;
         let block = |pixel: usize| pixel / columns * down / rows * across + pixel % columns * across / columns;
         let places: Vec<_> = (0..self.dim()).map(|at| Some((block(at / colours) as u32, true))).collect();
         Bins::new(&places, k, Origin::Made)
@@ -400,12 +357,8 @@ impl std::str::FromStr for ImageGrid {
             _ => None,
         };
         let size = |grid: &Self| grid.rows as u128 * grid.columns as u128 * grid.colours as u128;
-        grid.filter(|grid| (1..=MOST_ATTRIBUTES as u128).contains(&size(grid))).ok_or_else(|| {
-            ParameterError::invalid(words!(
-                "{text:?} is not an image grid: write grid:ROWSxCOLUMNS, such as grid:28x28, or grid:32x32x3 for pixels \
-                 of three colours; at most 2^24 values"
-            ))
-        })
+        grid.filter(|grid| (1..=MOST_ATTRIBUTES as u128).contains(&size(grid)))
+            .ok_or_else(|| ProjectionError::ImageGrid { text: text.into() }.into())
     }
 }
 
@@ -456,9 +409,9 @@ impl BinsFile {
 impl Partition {
     /// The partition of a file's bytes.
     pub fn from_file(bytes: &[u8]) -> Result<Self, ParameterError> {
-        let bins = Bins::parse(bytes).map_err(|error| ParameterError::invalid(words!("{error}")))?;
+        let bins = Bins::parse(bytes).map_err(ProjectionError::BinsFile)?;
         if bins.to_text().as_bytes() != bytes {
-            return Err(ParameterError::invalid("the file of bins is not in its one form: write its numbers shortest"));
+            return Err(ProjectionError::BinsForm.into());
         }
         let (sha256, inline) = (Sha256::digest(bytes).into(), bytes.len() <= INLINE_BYTES);
         Ok(Self::File(BinsFile { sha256, inline, content: Some(Arc::new(bins)) }))
@@ -477,24 +430,18 @@ impl Partition {
             Self::Grid(grid) if grid.dim() == dim => Arc::new(grid.bins(k)?),
             Self::Grid(grid) => {
                 let found = grid.dim();
-                return Err(ParameterError::invalid(words!("{grid} has {found} attributes, the rows have {dim}")));
+                return Err(ProjectionError::GridDim { grid: grid.to_string(), found, dim }.into());
             }
             Self::File(BinsFile { content: Some(bins), .. }) => bins.clone(),
             Self::File(BinsFile { sha256, .. }) => {
-                return Err(ParameterError::invalid(words!(
-                    "the bins lie in a file of their own: give the one whose sha256 is {} with ‹bins›",
-                    hex(sha256)
-                )));
+                return Err(ProjectionError::BinsElsewhere { sha256: hex(sha256) }.into());
             }
         };
         if bins.dim() != dim {
-            return Err(ParameterError::invalid(words!(
-                "the bins are of {} attributes, the rows have {dim}",
-                bins.dim()
-            )));
+            return Err(ProjectionError::BinsDim { found: bins.dim(), dim }.into());
         }
         if bins.len() != k {
-            return Err(ParameterError::invalid(words!("the file has {} bins, but k is {k}", bins.len())));
+            return Err(ProjectionError::BinsK { found: bins.len(), k }.into());
         }
         Ok(bins)
     }
@@ -593,15 +540,13 @@ impl TryFrom<Written> for Partition {
         match written {
             Written::Grid(text) => text.parse(),
             Written::File(WrittenFile { sha256, text }) => {
-                let wrong =
-                    || ParameterError::invalid("bins: sha256 is not 64 lower-case hexadecimal digits of the text");
-                let sha256 = unhex(&sha256).ok_or_else(wrong)?;
+                let sha256 = unhex(&sha256).ok_or(ProjectionError::BinsHash)?;
                 let Some(text) = text else {
                     return Ok(Self::File(BinsFile { sha256, inline: false, content: None }));
                 };
                 match Self::from_file(text.as_bytes())? {
                     Self::File(file) if file.sha256 == sha256 => Ok(Self::File(file)),
-                    _ => Err(wrong()),
+                    _ => Err(ProjectionError::BinsHash.into()),
                 }
             }
         }

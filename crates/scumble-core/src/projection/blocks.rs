@@ -614,7 +614,8 @@ mod tests {
         let noise = |i: usize| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32;
         for (dim, k) in [(40, 7), (300, 64), (784, 256)] {
             let bin = |i: usize| if i < k { i } else { i * i / 3 % k };
-            let placed = |i: usize| (i < k || i % 11 != 0).then(|| (bin(i) as u32, noise(i).is_multiple_of(3)));
+            let placed =
+                |i: usize| (i < k || !i.is_multiple_of(11)).then(|| (bin(i) as u32, noise(i).is_multiple_of(3)));
             let places: Vec<_> = (0..dim).map(placed).collect();
             let bins = Arc::new(Bins::new(&places, k, Origin::Made).unwrap());
             let bytes: Vec<u8> = (0..45 * dim).map(|i| noise(i) as u8).collect();

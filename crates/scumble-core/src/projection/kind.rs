@@ -1,6 +1,6 @@
 //! The kinds of projection and how they are written.
 
-use crate::error::ParameterError;
+use crate::error::{ParameterError, ProjectionError};
 use crate::exact;
 use std::fmt;
 use std::str::FromStr;
@@ -67,11 +67,7 @@ impl FromStr for ProjectionKind {
             ("oporp", Some(t)) => t.parse().ok().map(|repeats| Self::Oporp { repeats }),
             _ => None,
         };
-        kind.ok_or_else(|| {
-            ParameterError::invalid(words!(
-                "unknown projection {text:?}: use none, gaussian, uniform, very-sparse:S, rademacher or oporp"
-            ))
-        })
+        kind.ok_or_else(|| ProjectionError::Unknown { text: text.into() }.into())
     }
 }
 

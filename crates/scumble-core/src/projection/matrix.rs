@@ -3,7 +3,7 @@
 use super::dense::{Dense, Law};
 use super::oporp::Oporp;
 use super::{Bins, ProjectionKind, PublicTable, Seed};
-use crate::error::ParameterError;
+use crate::error::{ParameterError, ProjectionError};
 use crate::vectors::PrivateRow;
 use std::fmt;
 use std::sync::Arc;
@@ -59,17 +59,15 @@ impl Projection {
     /// Fixes W. Costs little: W itself is computed when it is used.
     pub fn new(kind: ProjectionKind, seed: Seed, dim: usize, k: usize) -> Result<Self, ParameterError> {
         if dim == 0 || dim as u64 > LARGEST_DIM {
-            return Err(ParameterError::invalid(words!("dimension must be between 1 and 2^32, got {dim}")));
+            return Err(ProjectionError::Dim { dim }.into());
         }
         if k == 0 || k > LARGEST_K {
-            return Err(ParameterError::invalid(words!("k must be between 1 and 2^24, got {k}")));
+            return Err(ProjectionError::K { k }.into());
         }
         let dense = |law| Matrix::Dense(Box::new(Dense::new(law, &seed, dim, k)));
         let matrix = match kind {
             ProjectionKind::Identity if k != dim => {
-                return Err(ParameterError::invalid(words!(
-                    "without a projection k must be the dimension {dim}, got {k}"
-                )));
+                return Err(ProjectionError::IdentityK { dim, k }.into());
             }
             ProjectionKind::Identity => Matrix::Identity,
             ProjectionKind::Gaussian => dense(Law::Gaussian),
@@ -78,20 +76,15 @@ impl Projection {
             ProjectionKind::VerySparse { s } => dense(Law::VerySparse { threshold: sparse_threshold(s)? }),
             ProjectionKind::Oporp { repeats } => {
                 if repeats == 0 || !k.is_multiple_of(repeats) {
-                    return Err(ParameterError::invalid(words!("repeats must divide k = {k}, got {repeats}")));
+                    return Err(ProjectionError::Repeats { k, repeats }.into());
                 }
                 if k / repeats > dim {
-                    return Err(ParameterError::invalid(words!(
-                        "OPORP needs an attribute for each of its {} bins, but the dimension is {dim}: lower k",
-                        k / repeats
-                    )));
+                    return Err(ProjectionError::TooManyBins { bins: k / repeats, dim }.into());
                 }
                 Matrix::Oporp(Oporp::new(&seed, dim, k, repeats))
             }
             ProjectionKind::Bins | ProjectionKind::Components => {
-                return Err(ParameterError::invalid(words!(
-                    "{kind} are given by --{kind}, not as a kind of projection"
-                )));
+                return Err(ProjectionError::FromFile { kind: kind.into() }.into());
             }
         };
         Ok(Self(Arc::new(Parts { kind, seed, dim, k, matrix, centres: Vec::new() })))
@@ -417,7 +410,7 @@ impl Projection {
 /// `floor(2^31 / s)`: of 2^32 words so many give +1, and so many -1.
 fn sparse_threshold(s: f64) -> Result<u32, ParameterError> {
     if !(1.0..=f64::from(1u32 << 31)).contains(&s) {
-        return Err(ParameterError::invalid(words!("very sparse projections need s between 1 and 2^31, got {s}")));
+        return Err(ProjectionError::VerySparse { s }.into());
     }
     Ok((f64::from(1u32 << 31) / s) as u32)
 }

@@ -20,7 +20,8 @@ mod spectral;
 mod stream;
 mod table;
 
-pub use bins::{Bins, BinsError, BinsFile, ImageGrid, Origin, Partition};
+pub use crate::error::{BinsError, TableError};
+pub use bins::{Bins, BinsFile, ImageGrid, Origin, Partition};
 pub(crate) use blocks::{BlockProjector, Room, Sketches};
 pub(crate) use dense_blocks::pair_weights;
 pub(crate) use kernels::LANES;
@@ -29,4 +30,4 @@ pub use matrix::Projection;
 pub(crate) use oporp::Oporp;
 pub use oporp::Sum;
 pub use seed::Seed;
-pub use table::{PublicTable, TableError, TableFile, TableKind};
+pub use table::{PublicTable, TableFile, TableKind};

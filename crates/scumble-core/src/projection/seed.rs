@@ -1,7 +1,7 @@
 //! The public seed of a projection. Anyone may know it; it must never be the source of noise.
 
 use crate::entropy::{self, NoEntropy};
-use crate::error::ParameterError;
+use crate::error::{ParameterError, ProjectionError};
 use crate::facts::hex;
 use std::fmt;
 
@@ -19,14 +19,13 @@ impl Seed {
 
     /// Reads 64 hexadecimal digits.
     pub fn from_hex(text: &str) -> Result<Self, ParameterError> {
-        let wrong = || ParameterError::invalid("seed must be 64 hexadecimal digits (32 bytes)");
         if text.len() != 64 || !text.bytes().all(|c| c.is_ascii_hexdigit()) {
-            return Err(wrong());
+            return Err(ProjectionError::Seed.into());
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+            let pair = std::str::from_utf8(pair).map_err(|_| ProjectionError::Seed)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| ProjectionError::Seed)?;
         }
         Ok(Self(bytes))
     }

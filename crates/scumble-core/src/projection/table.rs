@@ -2,35 +2,14 @@
 //! `docs/bins-format.md`.
 
 use super::bins::{MOST_ATTRIBUTES, Origin, number, origin, unhex};
-use crate::error::ParameterError;
+use crate::error::{ParameterError, ProjectionError, TableError};
 use crate::facts::hex;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
-use thiserror::Error;
 
 /// The most integers that a table may hold.
 const MOST_ENTRIES: usize = 1 << 31;
-
-/// What is wrong with a public table: one variant per fault.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[allow(missing_docs)] // each variant is its own message
-pub enum TableError {
-    #[error("not a public table: its first line is neither 'scumble-components 1' nor 'scumble-book 1'")]
-    Heading,
-    #[error("line {line}: expected '{expected}'")]
-    Expected { line: usize, expected: &'static str },
-    #[error("rows and columns must be at least 1, and at most 2^24 and 2^31 numbers together")]
-    Size,
-    #[error("line 4: 'from' takes 'made', 'sample ROWS SHA256' or 'release SHA256'")]
-    Provenance,
-    #[error("line 5: the scale must be a positive number")]
-    Scale,
-    #[error("the table is {found} bytes long after its head, not {expected}")]
-    Length { found: usize, expected: usize },
-    #[error("the centre has a value that is not finite")]
-    Centre,
-}
 
 /// What a public table is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +21,14 @@ pub enum TableKind {
 }
 
 impl TableKind {
+    /// The parameter that takes such a file.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Components => "components",
+            Self::Book => "book",
+        }
+    }
+
     fn heading(self) -> &'static str {
         match self {
             Self::Components => "scumble-components 1",
@@ -82,7 +69,7 @@ impl PublicTable {
     }
 
     fn checked(self) -> Result<Self, ParameterError> {
-        Self::parse(&self.to_bytes()).map_err(|error| ParameterError::invalid(words!("{error}")))
+        Ok(Self::parse(&self.to_bytes()).map_err(ProjectionError::TableFile)?)
     }
 
     /// What it is for.
@@ -186,9 +173,9 @@ impl PartialEq for TableFile {
 impl TableFile {
     /// Of a file's bytes.
     pub fn from_file(bytes: &[u8]) -> Result<Self, ParameterError> {
-        let table = PublicTable::parse(bytes).map_err(|error| ParameterError::invalid(words!("{error}")))?;
+        let table = PublicTable::parse(bytes).map_err(ProjectionError::TableFile)?;
         if table.to_bytes() != bytes {
-            return Err(ParameterError::invalid("the public table's head is not in its one form"));
+            return Err(ProjectionError::TableForm.into());
         }
         Ok(Self { sha256: Sha256::digest(bytes).into(), content: Some(Arc::new(table)) })
     }
@@ -205,24 +192,16 @@ impl TableFile {
 
     /// The table, of the kind and the number of attributes that are needed.
     pub fn table(&self, kind: TableKind, dim: usize) -> Result<&Arc<PublicTable>, ParameterError> {
-        let (option, what) = match kind {
-            TableKind::Components => ("‹components›", "components"),
-            TableKind::Book => ("‹book›", "book"),
-        };
+        let name = kind.name();
         let Some(table) = &self.content else {
-            return Err(ParameterError::invalid(words!(
-                "the {what} lie in a file of their own: give the one whose sha256 is {} with {option}",
-                self.name()
-            )));
+            return Err(ProjectionError::TableElsewhere { table: name, sha256: self.name() }.into());
         };
-        let attributes = if kind == TableKind::Components { table.rows } else { table.columns };
+        let found = if kind == TableKind::Components { table.rows } else { table.columns };
         if table.kind != kind {
-            return Err(ParameterError::invalid(words!("{option} was given another kind of public table")));
+            return Err(ProjectionError::TableKind { table: name }.into());
         }
-        if attributes != dim {
-            return Err(ParameterError::invalid(words!(
-                "the {what} are of {attributes} attributes, the rows have {dim}"
-            )));
+        if found != dim {
+            return Err(ProjectionError::TableDim { table: name, found, dim }.into());
         }
         Ok(table)
     }
@@ -261,14 +240,14 @@ impl TryFrom<WrittenTable> for TableFile {
     type Error = ParameterError;
 
     fn try_from(written: WrittenTable) -> Result<Self, ParameterError> {
-        let wrong = || ParameterError::invalid("sha256 is not 64 lower-case hexadecimal digits of the content");
-        let sha256 = unhex(&written.sha256).ok_or_else(wrong)?;
+        let sha256 = unhex(&written.sha256).ok_or(ProjectionError::TableHash)?;
         let Some(content) = written.content else { return Ok(Self { sha256, content: None }) };
         let digit = |c: u8| (c as char).to_digit(16).map(|digit| digit as u8);
         let byte = |pair: &[u8; 2]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
         let bytes: Option<Vec<u8>> = content.as_bytes().as_chunks().0.iter().map(byte).collect();
-        let file = Self::from_file(&bytes.filter(|_| content.len().is_multiple_of(2)).ok_or_else(wrong)?)?;
-        if file.sha256 == sha256 { Ok(file) } else { Err(wrong()) }
+        let bytes = bytes.filter(|_| content.len().is_multiple_of(2)).ok_or(ProjectionError::TableHash)?;
+        let file = Self::from_file(&bytes)?;
+        if file.sha256 == sha256 { Ok(file) } else { Err(ProjectionError::TableHash.into()) }
     }
 }
 

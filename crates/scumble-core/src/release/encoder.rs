@@ -2,7 +2,7 @@
 //! privacy.
 
 use super::Encoding;
-use crate::error::ParameterError;
+use crate::error::{EncodingError, ParameterError};
 use crate::mechanism::{Mechanism, OutputKind, Released};
 use crate::projection::{LANES, PublicTable, kernels};
 use crate::simd;
@@ -66,11 +66,8 @@ impl Encoder {
             OutputKind::Symbols | OutputKind::Words => encoding == natural(mechanism),
         };
         if !fits {
-            return Err(ParameterError::invalid(words!(
-                "{} cannot be written as {encoding}; leave ‹encoding› out to take {}",
-                mechanism.id(),
-                natural(mechanism)
-            )));
+            let (encoding, natural) = (encoding.to_string(), natural(mechanism).to_string());
+            return Err(EncodingError::Unfit { mechanism: mechanism.id().as_str(), encoding, natural }.into());
         }
         let unit = mechanism.value_unit();
         let spread = mechanism.typical_spread() / unit; // in released integers

@@ -1,6 +1,6 @@
 //! How one released row lies in bytes. Baked into every release: a change here is value-breaking.
 
-use crate::error::ParameterError;
+use crate::error::{EncodingError, ParameterError};
 use std::{fmt, str::FromStr};
 
 /// The form of the `k` released coordinates of a row. Numbers are little-endian.
@@ -97,7 +97,7 @@ impl FromStr for Encoding {
             ("w16", _) => Ok(Self::Word { bytes: 2 }),
             ("w24", _) => Ok(Self::Word { bytes: 3 }),
             (_, Some(count)) => Ok(Self::Symbols { count }),
-            _ => Err(ParameterError::invalid(words!("unknown encoding '{text}': use f32, i16, b8, b4 or b1"))),
+            _ => Err(EncodingError::Unknown { text: text.into() }.into()),
         }
     }
 }

@@ -13,7 +13,7 @@ pub mod avx512;
 #[doc(hidden)]
 pub mod neon;
 
-use crate::error::ParameterError;
+use crate::error::{ParameterError, SimdError};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::sync::OnceLock;
 
@@ -75,34 +75,32 @@ pub fn level() -> Level {
 
 /// Refuses a `SCUMBLE_SIMD` that is unknown or that this processor lacks; else the name of the level that runs.
 pub fn check() -> Result<&'static str, ParameterError> {
-    match chosen() {
-        Ok(level) => Ok(level.name()),
-        Err(message) => Err(ParameterError::invalid(message.clone())),
-    }
+    let level = (*chosen())?;
+    Ok(level.name())
 }
 
 /// There is nothing to choose.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn chosen() -> &'static Result<Level, String> {
-    static SCALAR: Result<Level, String> = Ok(Level::Scalar);
+fn chosen() -> &'static Result<Level, SimdError> {
+    static SCALAR: Result<Level, SimdError> = Ok(Level::Scalar);
     &SCALAR
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-fn chosen() -> &'static Result<Level, String> {
-    static CHOSEN: OnceLock<Result<Level, String>> = OnceLock::new();
+fn chosen() -> &'static Result<Level, SimdError> {
+    static CHOSEN: OnceLock<Result<Level, SimdError>> = OnceLock::new();
     CHOSEN.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref()))
 }
 
 #[cfg(any(test, target_arch = "x86_64", target_arch = "aarch64"))]
-fn choose(asked: Option<&str>) -> Result<Level, String> {
-    let lacking = |name: &str, what: &str| format!("{VARIABLE}={name}, but this processor has no {name}{what}");
+fn choose(asked: Option<&str>) -> Result<Level, SimdError> {
     match asked {
         None | Some("") => Ok(Level::all().last().unwrap_or(Level::Scalar)),
-        Some(name) => Level::all().find(|level| level.name() == name).ok_or_else(|| match name {
-            "avx2" | "neon" => lacking(name, ""),
-            "avx512" => lacking(name, " (F, BW, VL, DQ, VBMI and VNNI: Ice Lake, Zen 4 and later)"),
-            _ => format!("{VARIABLE} must be scalar, avx2, avx512 or neon"),
+        Some(name) => Level::all().find(|level| level.name() == name).ok_or(match name {
+            "avx2" => SimdError::Lacking { level: "avx2" },
+            "neon" => SimdError::Lacking { level: "neon" },
+            "avx512" => SimdError::LackingAvx512,
+            _ => SimdError::Unknown,
         }),
     }
 }
@@ -211,11 +209,11 @@ mod tests {
     fn levels_are_found_or_refused() {
         assert_eq!(choose(None), choose(Some("")));
         assert_eq!(choose(None).ok(), Level::all().last());
-        assert!(choose(Some("sse9")).is_err_and(|message| message.contains("scalar, avx2, avx512 or neon")));
+        assert_eq!(choose(Some("sse9")), Err(SimdError::Unknown));
         for name in ["scalar", "avx2", "avx512", "neon"] {
             match Level::all().find(|level| level.name() == name) {
                 Some(level) => assert_eq!(choose(Some(name)), Ok(level)),
-                None => assert!(choose(Some(name)).is_err_and(|message| message.contains("has no"))),
+                None => assert!(choose(Some(name)).is_err_and(|error| error.to_string().contains("has no"))),
             }
         }
     }

@@ -4,7 +4,7 @@
 //! with integer shifts, so `|u-u'| <= beta` gives `|q-q'| <= B := ceil(beta/g)`. (`rint` and C `round` do not commute:
 //! they double the sensitivity.)
 
-use crate::error::{DataErrorKind, ParameterError};
+use crate::error::{DataErrorKind, GridError, ParameterError};
 
 /// The public interval that values are clipped to.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -19,9 +19,7 @@ impl Range {
     /// Checks that both ends are finite and in order.
     pub fn new(lo: f64, hi: f64) -> Result<Self, ParameterError> {
         if !lo.is_finite() || !hi.is_finite() || lo >= hi {
-            return Err(ParameterError::invalid(words!(
-                "range must be two finite numbers LO,HI with LO < HI, got {lo},{hi}"
-            )));
+            return Err(GridError::Range { lo, hi }.into());
         }
         Ok(Self { lo, hi })
     }
@@ -57,17 +55,12 @@ impl Grid {
     /// The grid of step `2^exponent`; refuses one whose integers leave 31 bits.
     pub fn new(range: Range, exponent: i32) -> Result<Self, ParameterError> {
         if !(-1000..=1000).contains(&exponent) {
-            return Err(ParameterError::invalid(words!("grid exponent {exponent} is out of range")));
+            return Err(GridError::Exponent { exponent }.into());
         }
         let per_unit = power_of_two(-exponent);
         let ends = [range.lo, range.hi].map(|end| end * per_unit);
         if ends.iter().any(|end| end.abs() >= f64::from(1 << 30)) {
-            return Err(ParameterError::invalid(words!(
-                "a grid of step 2^{exponent} over [{}, {}] needs more than 31 bits per value: \
-                 narrow ‹range› or enlarge ‹beta›",
-                range.lo,
-                range.hi
-            )));
+            return Err(GridError::TooFine { exponent, lo: range.lo, hi: range.hi }.into());
         }
         let [lo, hi] = ends.map(|end| nearest(end) as i32);
         let whole = (range.lo.floor().max(-9.0e15) as i64, range.hi.ceil().min(9.0e15) as i64);
@@ -77,7 +70,7 @@ impl Grid {
     /// The coarsest grid on which `length` spans at least `steps` steps.
     pub fn with_steps(range: Range, length: f64, steps: u64) -> Result<Self, ParameterError> {
         if !(length > 0.0 && length.is_finite()) {
-            return Err(ParameterError::invalid(words!("beta must be positive and finite, got {length}")));
+            return Err(GridError::Beta { beta: length }.into());
         }
         let mut exponent = exponent_of(length) + 1 - (63 - steps.max(1).leading_zeros() as i32);
         while (length * power_of_two(-exponent)) < steps as f64 {
@@ -147,7 +140,7 @@ impl Grid {
 /// A number of steps as an integer, with head room for sums and products of a few; never saturated or wrapped.
 fn in_steps(length: f64, steps: f64) -> Result<u64, ParameterError> {
     if !(0.0..1e18).contains(&steps) {
-        return Err(ParameterError::invalid(words!("{length} is more grid steps than can be counted")));
+        return Err(GridError::TooManySteps { length }.into());
     }
     Ok(steps as u64)
 }

@@ -64,7 +64,7 @@ fn optimal_dp_rp() -> Result<TheoryFigure, ParameterError> {
     let sigma = |epsilon: f64, sensitivity: f64| gaussian::sigma_optimal(epsilon, DELTA, sensitivity);
     let mut left = Vec::new();
     for sensitivity in [0.5, 1.0, 2.0, 5.0] {
-        let points: Result<Vec<_>, _> =
+        let points: Result<Vec<_>, ParameterError> =
             spaced(0.1, 100.0, 31).into_iter().map(|e| Ok((e, sigma(e, sensitivity)?))).collect();
         left.push(Series::new(format!("Δ₂ = {sensitivity}"), points?).stroke(Stroke::Plain));
     }
@@ -75,7 +75,7 @@ fn optimal_dp_rp() -> Result<TheoryFigure, ParameterError> {
     left.push(Series::new("ours: staircase on OPORP, Δ = 1, pure ε", ours).stroke(Stroke::Theory).tone(4));
     let mut right = Vec::new();
     for (at, epsilon) in [0.1, 1.0, 5.0, 10.0, 20.0].into_iter().enumerate() {
-        let points: Result<Vec<_>, _> =
+        let points: Result<Vec<_>, ParameterError> =
             spaced(0.1, 10.0, 21).into_iter().map(|d| Ok((d, sigma(epsilon, d)?))).collect();
         right.push(Series::new(format!("ε = {epsilon}"), points?).stroke(Stroke::Plain).tone(at));
     }

@@ -9,7 +9,7 @@
 //! Holds for: one attribute moving by at most β. Not l1: eight touched bins cost 8ε.
 
 use crate::calibration::{Ratio, staircase};
-use crate::error::ParameterError;
+use crate::error::{MechanismError, NoProof, ParameterError};
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::perturbation::Classes;
 use crate::mechanism::recipe::Recipe;
@@ -21,18 +21,18 @@ use crate::privacy::{Promise, Unit};
 const MOST_ENTRIES: u64 = 6144;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
-    setup.allow_units(&[Unit::Attribute], "one attribute touches one bin; g touched bins cost g epsilon")?;
+    setup.allow_units(&[Unit::Attribute], NoProof::TouchedBins)?;
     let projection = setup.projection(&["oporp"])?;
     let grid = setup.grid(STEPS)?;
     let steps = setup.steps_l1(&grid)?; // B
     let symbols = setup.parameters.symbols.unwrap_or(3).into();
     if !(2..=MOST_SYMBOLS).contains(&symbols) {
-        return Err(ParameterError::invalid(words!("‹symbols› must be 2 to {MOST_SYMBOLS}, got {symbols}")));
+        return Err(MechanismError::Symbols { symbols, most: MOST_SYMBOLS }.into());
     }
     let lattice = |r: u32| {
         let r = u64::from(r);
         if !(1..=64.min(steps)).contains(&r) {
-            return Err(ParameterError::invalid(words!("lattice steps must be 1 to {}, got {r}", 64.min(steps))));
+            return Err(ParameterError::from(MechanismError::LatticeSteps { steps: r, most: 64.min(steps) }));
         }
         // No bin reaches a lattice point beyond this one.
         let bound = projection.bound(grid.largest()) as u128 * u128::from(r) / u128::from(steps) + 1;

@@ -6,7 +6,7 @@
 //! Holds for: one attribute moving by ANY amount (so also for β as large as the range), still one bin an attribute. Not
 //! l1: eight touched bins cost 8ε.
 
-use crate::error::ParameterError;
+use crate::error::{MechanismError, NoProof, ParameterError};
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::perturbation::Classes;
 use crate::mechanism::recipe::Recipe;
@@ -16,7 +16,7 @@ use crate::privacy::{Promise, Unit};
 use crate::vectors::Grid;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
-    setup.allow_units(&[Unit::Attribute], "one attribute touches one bin; g touched bins cost g epsilon")?;
+    setup.allow_units(&[Unit::Attribute], NoProof::TouchedBins)?;
     let projection = setup.projection(&["oporp"])?;
     let grid = setup.grid(STEPS)?;
     let each = setup.each(); // ε/t
@@ -29,11 +29,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     };
     let Perturbation::Symbols { table, .. } = &perturbation else { unreachable!("made above") };
     if setup.parameters.symbols.is_some_and(|symbols| usize::from(symbols) != table.symbols()) {
-        return Err(ParameterError::invalid(words!(
-            "{} thresholds make {} zones",
-            table.symbols() - 1,
-            table.symbols()
-        )));
+        return Err(MechanismError::ZoneCount { thresholds: table.symbols() - 1, zones: table.symbols() }.into());
     }
     let promise = Promise::Private(setup.pure(&setup.in_every_repetition(table.worst_ratio())?)?);
     Ok(Recipe { grid, projection, perturbation, promise })
@@ -48,7 +44,7 @@ fn response(zones: usize, each: &num_rational::BigRational) -> Result<SymbolTabl
 fn integer_cuts(thresholds: &[f64], grid: &Grid) -> Result<Vec<i64>, ParameterError> {
     let fits = |t: &f64| (t / grid.step()).abs() < 1e15;
     if thresholds.len() >= MOST_SYMBOLS || !thresholds.iter().all(fits) {
-        return Err(ParameterError::invalid(words!("‹thresholds› takes up to {} finite numbers", MOST_SYMBOLS - 1)));
+        return Err(MechanismError::Thresholds { most: MOST_SYMBOLS - 1 }.into());
     }
     let cut = |&t: &f64| {
         let steps = t / grid.step();
@@ -57,7 +53,7 @@ fn integer_cuts(thresholds: &[f64], grid: &Grid) -> Result<Vec<i64>, ParameterEr
     let cuts: Vec<i64> = thresholds.iter().map(cut).collect();
     match cuts.windows(2).all(|pair| pair[0] < pair[1]) {
         true => Ok(cuts),
-        false => Err(ParameterError::invalid("‹thresholds› must ascend, by at least one grid step each")),
+        false => Err(MechanismError::ThresholdOrder.into()),
     }
 }
 
@@ -70,7 +66,7 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
     let epsilon = setup.epsilon.value() / setup.parameters.repeats as f64;
     let zones = setup.parameters.symbols.unwrap_or(if epsilon <= 4.0 { 3 } else { 5 });
     if !matches!(zones, 3 | 5) {
-        return Err(ParameterError::invalid(words!("{zones} zones need ‹thresholds›; without them there are 3 or 5")));
+        return Err(MechanismError::Zones { zones }.into());
     }
     let prior = Prior::new(setup.parameters);
     let table = response(zones.into(), each)?;

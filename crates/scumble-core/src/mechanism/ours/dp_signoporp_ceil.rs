@@ -6,7 +6,7 @@
 //! bins. ⌈·⌉ commutes with shifts, so neighbours have |j-j'| ≤ 1, and each step changes either probability by e^{ε/t}.
 //! Holds for: one attribute moving by at most β. Not l1: eight touched bins cost 8ε.
 
-use crate::error::ParameterError;
+use crate::error::{MechanismError, ParameterError};
 use crate::mechanism::Side;
 use crate::mechanism::parameters::Setup;
 use crate::mechanism::recipe::{Recipe, flips};
@@ -17,7 +17,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
         Ok(Side::Above(match setup.parameters.thresholds[..] {
             [] => 0,
             [b] if b >= 0.0 && b < 1e15 * grid.step() => (b / grid.step()).floor() as i64, // x > b is q > ⌊b/g⌋
-            _ => return Err(ParameterError::invalid("dp-signoporp-ceil takes one threshold b >= 0")),
+            _ => return Err(MechanismError::OneThreshold.into()),
         }))
     })
 }

@@ -5,7 +5,7 @@
 //! Departures: the noise is an integer. The sign of zero is minus: post-processing may choose.
 //! Holds for: attribute, l1, l2 (operator norm), record (clipped to a radius); for every W. Signs: attribute, l1.
 
-use crate::error::ParameterError;
+use crate::error::{NoProof, ParameterError};
 use crate::mechanism::parameters::Setup;
 use crate::mechanism::recipe::Recipe;
 use crate::mechanism::recipe::gaussian::{Sigma, gaussian};
@@ -15,7 +15,7 @@ use crate::privacy::Unit;
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let sign = setup.parameters.mechanism == MechanismId::SignDpRpGOptB;
     if sign {
-        setup.allow_units(&[Unit::Attribute, Unit::L1], "only its values are offered for that unit")?;
+        setup.allow_units(&[Unit::Attribute, Unit::L1], NoProof::ValuesOnly)?;
     }
     let w = setup.projection(&["rademacher"])?; // line 1: x = Wᵀu
     // line 2: G, with σ* of Theorem 3.5. |W_i|₂ = √k for every i: Δ₂ = B√k in unscaled steps, β after the scaling

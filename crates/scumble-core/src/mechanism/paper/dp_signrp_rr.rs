@@ -10,7 +10,7 @@
 //! Holds for: attribute; rows of norm at least m; data that do not depend on W. Record (baseline): every sign may change.
 
 use crate::calibration::{composition::kov_epsilon0, signs};
-use crate::error::ParameterError;
+use crate::error::{MechanismError, NoProof, ParameterError, Refusal};
 use crate::exact;
 use crate::mechanism::parameters::{STEPS, Setup, SignrpMode};
 use crate::mechanism::perturbation::{Perturbation, Side};
@@ -23,7 +23,7 @@ use num_rational::BigRational;
 use num_traits::One;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
-    setup.allow_units(&[Unit::Attribute, Unit::L1, Unit::Record], "a larger move can change every sign")?;
+    setup.allow_units(&[Unit::Attribute, Unit::L1, Unit::Record], NoProof::EverySign)?;
     let projection = setup.projection(&["gaussian", "rademacher", "uniform", "very-sparse"])?; // line 1: x = Wᵀu
     let grid = setup.grid(STEPS)?;
     let k = setup.parameters.k;
@@ -38,7 +38,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             (table, guarantee)
         }
         (Some(_), _) if cfg!(not(feature = "host")) => {
-            return Err(ParameterError::not_private("it rests on a projection that is used once", "leave ‹delta› out"));
+            return Err(Refusal::ProjectionUsedOnce.into());
         }
         (Some(_), _) if setup.parameters.unit == Unit::Record => {
             // Every sign may change: k-fold optimal composition, as a baseline for privcube and signcap.
@@ -48,31 +48,20 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             (table, guarantee)
         }
         (Some(_), _) if projection.kind() != ProjectionKind::Gaussian => {
-            return Err(ParameterError::not_private(
-                words!("with {} projections the number of changed signs has no proven bound", projection.kind()),
-                "leave ‹delta› out (N+ = k, pure), or use the Gaussian projection",
-            ));
+            return Err(Refusal::ChangedSigns { projection: projection.kind().into() }.into());
         }
         (Some(_), None) => {
-            return Err(ParameterError::invalid(
-                "dp-signrp-rr with ‹delta› needs ‹norm_bound› M: a promise that every row has at least that norm",
-            ));
+            return Err(MechanismError::NoNormBound.into());
         }
         (Some(_), Some(m)) => {
             let delta = check_delta(setup.parameters.delta)?;
             if setup.parameters.unit != Unit::Attribute {
-                return Err(ParameterError::not_private(
-                    "the angle between l1 neighbours is not bounded here",
-                    "leave ‹delta› out (N+ = k, pure)",
-                ));
+                return Err(Refusal::AngleOfL1.into());
             }
             let bound = grid.whole_steps(m)?; // what a row is checked against
             let moved = setup.steps_l1(&grid)?;
             if bound < moved {
-                return Err(ParameterError::not_private(
-                    words!("the norm bound {m} is below beta = {}: every sign may change", setup.beta),
-                    "a larger ‹norm_bound›, or leave ‹delta› out (N+ = k, pure)",
-                ));
+                return Err(Refusal::NormBoundBelowBeta { norm_bound: m, beta: setup.beta }.into());
             }
             let q = exact::sign_change_upper(moved, bound) + fixed_point_slack(setup.parameters.dim);
             let q = q.min(BigRational::one());
@@ -84,10 +73,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
                         signs::n_plus(moved as f64 / bound as f64, setup.parameters.dim as u64, k as u64, delta)?;
                     let paper = epsilon / n_plus;
                     if paper > tight {
-                        return Err(ParameterError::not_private(
-                            "the paper's N+ spends more than the exact law of changed signs allows here",
-                            "the tight mode (default)",
-                        ));
+                        return Err(Refusal::PaperSpendsMore.into());
                     }
                     paper
                 }

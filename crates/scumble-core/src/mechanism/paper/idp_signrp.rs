@@ -7,7 +7,7 @@
 //! Departures: the numbers are called nominal; there is no guarantee to put in a ledger. On OPORP, where one attribute
 //! touches one bin a repetition, the budget is shared by min(|A|, t) bits. The noise is √|A| times a rounded Gaussian.
 
-use crate::error::ParameterError;
+use crate::error::{NoProof, ParameterError, Refusal};
 use crate::mechanism::MechanismId;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::perturbation::{IndividualNoise, Perturbation};
@@ -20,12 +20,9 @@ use num_bigint::BigInt;
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let id = setup.parameters.mechanism;
     if !setup.parameters.i_understand_this_is_not_dp || cfg!(not(feature = "host")) {
-        return Err(ParameterError::not_private(
-            words!("{id} is not differentially private: {}", Individual::SENTENCE),
-            "dp-signoporp-ceil; or pass ‹i_understand_this_is_not_dp›",
-        ));
+        return Err(Refusal::Individual { mechanism: id.as_str() }.into());
     }
-    setup.allow_units(&[Unit::Attribute], "it is defined for one attribute only")?;
+    setup.allow_units(&[Unit::Attribute], NoProof::OneAttribute)?;
     let oporp = matches!(id, MechanismId::IdpSignoporpG | MechanismId::IdpSignoporpRr);
     let projection = setup.projection(if oporp { &["oporp"] } else { &["rademacher"] })?; // line 1: x = Wᵀu
     let gaussian = matches!(id, MechanismId::IdpSignrpG | MechanismId::IdpSignoporpG);

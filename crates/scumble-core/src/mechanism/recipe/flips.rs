@@ -7,7 +7,7 @@
 
 use super::Recipe;
 use super::sensitivity::too_large;
-use crate::error::ParameterError;
+use crate::error::{NoProof, ParameterError};
 use crate::exact;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::{Perturbation, Side};
@@ -24,7 +24,7 @@ pub(crate) fn per_bin(
     table: impl FnOnce(&BigRational) -> Result<FlipTable, ParameterError>,
     side: impl FnOnce(&Grid) -> Result<Side, ParameterError>,
 ) -> Result<Recipe, ParameterError> {
-    setup.allow_units(&[Unit::Attribute], "one attribute touches one bin; g touched bins cost g epsilon")?;
+    setup.allow_units(&[Unit::Attribute], NoProof::TouchedBins)?;
     let projection = setup.projection(&["oporp"])?;
     let grid = setup.grid(STEPS)?;
     let (table, side) = (table(&setup.each())?, side(&grid)?);
@@ -46,7 +46,7 @@ pub(crate) fn per_output(
 
 /// The same with a guarantee of its own.
 pub(crate) fn dense(setup: &Setup<'_>, table: FlipTable, guarantee: Guarantee) -> Result<Recipe, ParameterError> {
-    setup.allow_units(&[Unit::Attribute, Unit::L1], "a larger move can change every sign")?;
+    setup.allow_units(&[Unit::Attribute, Unit::L1], NoProof::EverySign)?;
     let projection = setup.projection(&["gaussian", "uniform", "very-sparse", "rademacher"])?;
     let grid = setup.grid(STEPS)?;
     let steps = steps_per_output(setup, &projection, &grid)?;

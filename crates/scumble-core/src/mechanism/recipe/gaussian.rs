@@ -6,7 +6,7 @@
 use super::Recipe;
 use super::sensitivity::{fraction_bits, too_large};
 use crate::calibration::gaussian;
-use crate::error::ParameterError;
+use crate::error::{MechanismError, ParameterError, Refusal};
 use crate::exact;
 use crate::mechanism::Perturbation;
 use crate::mechanism::parameters::{STEPS, Setup};
@@ -89,14 +89,10 @@ impl Setup<'_> {
 
     /// The clip radius of unit `record` in steps of the projected integers.
     pub fn radius(&self, projection: &Projection, grid: &Grid, shift: u32) -> Result<u64, ParameterError> {
-        let Some(norm) = self.parameters.clip_norm else {
-            return Err(ParameterError::invalid(
-                "unit record with Gaussian noise needs ‹clip_norm› C: every projected row is clipped to that radius",
-            ));
-        };
+        let norm = self.parameters.clip_norm.ok_or(MechanismError::NoClipNorm)?;
         let radius = norm / (projection.sketch_unit() * power_of_two(shift as i32) * grid.step());
         if !(1.0..1e15).contains(&radius) {
-            return Err(ParameterError::invalid(words!("‹clip_norm› {norm} is outside what the grid can hold")));
+            return Err(MechanismError::ClipNorm { clip_norm: norm }.into());
         }
         Ok(radius as u64)
     }
@@ -104,10 +100,7 @@ impl Setup<'_> {
     /// Theorem 3.4, in steps of the unscaled projection: the sqrt(k) of Delta_2 is not divided out here.
     fn analytic_sigma(&self, grid: &Grid, delta_2: f64) -> Result<f64, ParameterError> {
         if self.parameters.unit != Unit::Attribute {
-            return Err(ParameterError::not_private(
-                "dp-rp-g-analytic bounds the sensitivity of one attribute only",
-                "dp-rp-g-opt, whose sensitivity is realised",
-            ));
+            return Err(Refusal::AnalyticUnit.into());
         }
         let (epsilon, delta) = (self.epsilon.value(), check_delta(self.parameters.delta)?);
         let (p, k) = (self.parameters.dim as u64, self.parameters.k as u64);

@@ -5,7 +5,7 @@
 
 use super::Recipe;
 use super::sensitivity::{fraction_bits, sketch_clip, too_large};
-use crate::error::ParameterError;
+use crate::error::{NoProof, ParameterError};
 use crate::mechanism::Perturbation;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::noise::{Laplace, Noise};
@@ -13,7 +13,7 @@ use crate::privacy::{Promise, Unit};
 use crate::projection::Projection;
 
 pub(crate) fn laplace(setup: &Setup<'_>, projection: Projection) -> Result<Recipe, ParameterError> {
-    setup.allow_units(&[Unit::Attribute, Unit::L1], "Laplace noise follows the sum of absolute differences")?;
+    setup.allow_units(&[Unit::Attribute, Unit::L1], NoProof::AbsoluteDifferences)?;
     // The noise has a standard deviation of √2 B/ε steps per unit of weight: keep it at 8 steps or more.
     let grid = setup.grid(STEPS.max((6.0 * setup.epsilon.value()) as u64))?;
     let (clip, shift) = (sketch_clip(setup, &projection, &grid)?, fraction_bits(&projection));

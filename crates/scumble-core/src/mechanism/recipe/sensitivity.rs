@@ -1,25 +1,19 @@
 //! How far one unit moves the projected integers. Checked arithmetic throughout: a promise rests on every number here.
 
-use crate::error::ParameterError;
+use crate::error::{MechanismError, ParameterError};
 use crate::mechanism::parameters::Setup;
 use crate::projection::Projection;
 use crate::vectors::Grid;
 
 /// What a sensitivity beyond 64 bits is refused with.
 pub(crate) fn too_large() -> ParameterError {
-    ParameterError::invalid(
-        "beta is too many grid steps for exact noise: narrow the range or beta, or coarsen the grid",
-    )
+    MechanismError::BetaSteps.into()
 }
 
 /// Refuses a projection whose integers could overflow: `p*Q` times the largest weight must fit with head room.
 pub(crate) fn check_overflow(projection: &Projection, grid: &Grid) -> Result<(), ParameterError> {
     if projection.bound(grid.largest()) >= 1 << 62 {
-        return Err(ParameterError::invalid(words!(
-            "{} attributes of up to {} grid steps could overflow 63 bits: narrow ‹range› or enlarge ‹beta›",
-            projection.dim(),
-            grid.largest()
-        )));
+        return Err(MechanismError::Overflow { dim: projection.dim(), largest: grid.largest() }.into());
     }
     Ok(())
 }
@@ -32,13 +26,11 @@ pub(crate) fn sketch_clip(
 ) -> Result<Option<i64>, ParameterError> {
     let Some(clip) = setup.parameters.sketch_clip else { return Ok(None) };
     if projection.is_dense_matrix() {
-        return Err(ParameterError::invalid(
-            "‹sketch_clip› is for OPORP and raw data, where one attribute enters one bin",
-        ));
+        return Err(MechanismError::SketchClipMisplaced.into());
     }
     let steps = clip / grid.step();
     if !(clip > 0.0 && steps < 1e15) {
-        return Err(ParameterError::invalid(words!("‹sketch_clip› must be positive and finite, got {clip}")));
+        return Err(MechanismError::SketchClip { sketch_clip: clip }.into());
     }
     Ok(Some((steps.round() as i64).max(1)))
 }

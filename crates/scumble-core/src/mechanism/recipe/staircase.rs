@@ -7,7 +7,7 @@
 use super::Recipe;
 use super::sensitivity::sketch_clip;
 use crate::calibration::{Ratio, staircase};
-use crate::error::ParameterError;
+use crate::error::{NoProof, ParameterError};
 use crate::mechanism::Perturbation;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::noise::{Noise, Staircase};
@@ -15,10 +15,7 @@ use crate::privacy::{Promise, Unit};
 use crate::projection::Projection;
 
 pub(crate) fn staircase(setup: &Setup<'_>, projection: Projection) -> Result<Recipe, ParameterError> {
-    setup.allow_units(
-        &[Unit::Attribute],
-        "staircase noise protects a single moved coordinate; several small moves can cost epsilon each",
-    )?;
+    setup.allow_units(&[Unit::Attribute], NoProof::SingleCoordinate)?;
     // Standard deviation about e^{-ε/3} β at large ε: keep it at several steps, up to a grid of 2^20.
     let ratio = Ratio::from_exponent(setup.epsilon.value() / setup.parameters.repeats as f64);
     let spread = staircase::continuous_variance(ratio, staircase::optimal_gamma(ratio), 1.0).sqrt();

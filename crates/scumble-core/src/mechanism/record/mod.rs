@@ -15,7 +15,7 @@ pub use gain::{Gain, two_sided_quantile};
 use self::privbook::Privbook;
 use self::privcube::Privcube;
 use self::signcap::Signcap;
-use crate::error::ParameterError;
+use crate::error::{MechanismError, NoProof, ParameterError};
 use crate::exact::{self, WorstRatio};
 use crate::facts::Fact;
 use crate::mechanism::parameters::Setup;
@@ -45,17 +45,14 @@ fn recipe(
     setup: &Setup<'_>,
     cap: impl FnOnce(usize, &BigRational) -> Result<Cap, ParameterError>,
 ) -> Result<Recipe, ParameterError> {
-    setup.allow_units(&[Unit::Record], "it protects the whole record, at a price that a smaller unit need not pay")?;
+    setup.allow_units(&[Unit::Record], NoProof::WholeRecord)?;
     let parameters = setup.parameters;
     let grid = setup.grid(STEPS)?;
     let projection = if let Some(file) = parameters.components.as_ref().filter(|_| cfg!(feature = "host")) {
         let table = file.table(TableKind::Components, parameters.dim)?;
         let (_, k) = table.shape();
         if k != parameters.k || parameters.projection.is_some() || parameters.bins.is_some() {
-            return Err(ParameterError::invalid(words!(
-                "‹components› takes the place of the projection and has {k} outputs: set k = {k}, and leave ‹projection› \
-                 and ‹bins› out"
-            )));
+            return Err(MechanismError::Components { k }.into());
         }
         Projection::with_components(table.clone(), parameters.seed, grid.step())
     } else if parameters.projection.is_none() && parameters.k > parameters.dim {

@@ -1,6 +1,6 @@
 //! The odds `E <= e^epsilon` of the whole-record mechanisms, as an integer over 2^64.
 
-use crate::error::ParameterError;
+use crate::error::{MechanismError, ParameterError};
 use crate::exact::{self, WorstRatio, at_most_exp, exp_floor};
 use num_bigint::BigUint;
 use num_rational::BigRational;
@@ -17,11 +17,11 @@ impl Odds {
     /// Rounds e^epsilon down.
     pub fn new(epsilon: &BigRational) -> Result<Self, ParameterError> {
         if !epsilon.is_positive() || *epsilon > BigRational::from_integer(500.into()) {
-            return Err(ParameterError::invalid("epsilon must be above 0 and at most 500 for unit record"));
+            return Err(MechanismError::RecordEpsilon.into());
         }
         let numer = exp_floor(epsilon, 64).to_biguint().expect("positive");
         if numer <= Self::denom() {
-            return Err(ParameterError::invalid("epsilon is too small: e^epsilon rounds to 1"));
+            return Err(MechanismError::RecordEpsilonTooSmall.into());
         }
         assert!(at_most_exp(&numer, &Self::denom(), epsilon), "rounded down");
         Ok(Self { numer })

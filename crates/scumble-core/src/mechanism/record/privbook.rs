@@ -10,7 +10,7 @@
 
 use super::odds::Odds;
 use super::{Cap, STEPS};
-use crate::error::ParameterError;
+use crate::error::{MechanismError, NoProof, ParameterError, Refusal};
 use crate::exact::{WorstRatio, exp_floor};
 use crate::mechanism::parameters::Setup;
 use crate::mechanism::perturbation::Perturbation;
@@ -52,10 +52,10 @@ impl fmt::Debug for Privbook {
 }
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
-    setup.allow_units(&[Unit::Record], "it protects the whole record, at a price that a smaller unit need not pay")?;
+    setup.allow_units(&[Unit::Record], NoProof::WholeRecord)?;
     let parameters = setup.parameters;
     let Some(file) = parameters.book.as_ref().filter(|_| cfg!(feature = "host")) else {
-        return Err(ParameterError::invalid("privbook needs ‹book›, a file of public words; ‹make_book()› makes one"));
+        return Err(MechanismError::NoBook.into());
     };
     let table = file.table(TableKind::Book, parameters.dim)?;
     let (grid, projection) = (setup.grid(STEPS)?, setup.projection(&["none"])?);
@@ -69,9 +69,7 @@ impl Privbook {
     pub fn new(table: &PublicTable, largest: i64, epsilon: &BigRational) -> Result<Self, ParameterError> {
         let (words, dim) = table.shape();
         if !(2..=MOST_WORDS).contains(&words) || dim > 1 << 20 {
-            return Err(ParameterError::invalid(words!(
-                "a book has 2 to 2^24 words of at most 2^20 attributes, got {words} of {dim}"
-            )));
+            return Err(MechanismError::BookSize { words, dim }.into());
         }
         let odds = Odds::new(epsilon)?;
         let favoured = favoured(words, epsilon);
@@ -100,7 +98,7 @@ impl Privbook {
             && *self.coin.total() == favoured * &self.odds.numer + others * Odds::denom();
         match holds {
             true => Ok(()),
-            false => Err(ParameterError::not_private("privbook's integers are inconsistent", "privcube")),
+            false => Err(Refusal::Privbook.into()),
         }
     }
 

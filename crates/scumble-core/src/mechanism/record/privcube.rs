@@ -11,7 +11,7 @@
 use super::odds::{Odds, ratio};
 use super::vertices::{Vertices, WEIGHT_LIMIT};
 use super::{Cap, Gain};
-use crate::error::ParameterError;
+use crate::error::{MechanismError, ParameterError, Refusal};
 use crate::exact::WorstRatio;
 use crate::mechanism::parameters::{Purpose, Setup};
 use crate::mechanism::recipe::Recipe;
@@ -51,7 +51,7 @@ impl Privcube {
     /// The same with the cap that suits a purpose. The cap is public, so that the proof is the same for any.
     pub fn for_purpose(k: usize, epsilon: &BigRational, purpose: Option<Purpose>) -> Result<Self, ParameterError> {
         if !(1..=128).contains(&k) {
-            return Err(ParameterError::invalid(words!("privcube needs k between 1 and 128, got {k}")));
+            return Err(MechanismError::PrivcubeK { k }.into());
         }
         let odds = Odds::new(epsilon)?;
         let typical = Typical::new(k);
@@ -81,7 +81,7 @@ impl Privcube {
             && self.coin.weight(0) == &cap * self.odds.excess()
             && self.coin.weight(1) == &vertices * Odds::denom()
             && *self.coin.total() == total;
-        if holds { Ok(()) } else { Err(ParameterError::not_private("privcube's integers are inconsistent", "signcap")) }
+        if holds { Ok(()) } else { Err(Refusal::Privcube.into()) }
     }
 
     /// Size of the sketch.

@@ -8,7 +8,7 @@
 
 use super::odds::{Odds, ratio};
 use super::{Cap, Gain};
-use crate::error::ParameterError;
+use crate::error::{MechanismError, ParameterError};
 use crate::exact::WorstRatio;
 use crate::mechanism::parameters::Setup;
 use crate::mechanism::recipe::Recipe;
@@ -40,7 +40,7 @@ impl Signcap {
     /// Fixes and checks every public number. Reads no private data, so its errors may be shown to anyone.
     pub fn new(k: usize, epsilon: &BigRational) -> Result<Self, ParameterError> {
         if !(1..=LARGEST_K).contains(&k) {
-            return Err(ParameterError::invalid(words!("signcap needs k between 1 and {LARGEST_K}, got {k}")));
+            return Err(MechanismError::SigncapK { k, most: LARGEST_K }.into());
         }
         let odds = Odds::new(epsilon)?;
         let vertices = binomials(k);
