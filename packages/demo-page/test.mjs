@@ -27,8 +27,9 @@ try {
   await page.waitForSelector('body[data-ready]')
   const outcome = await page.evaluate(async () => {
     const { Client } = await import('/scumble-device/src/index.js')
-    const { bytes, given, hex, once } = await import('/scumble-device/test/support.js')
-    const { signer, policy, campaigns, vectors } = await (await fetch('/vectors.json')).json()
+    const { bytes, given, hex, once, speed } = await import('/scumble-device/test/support.js')
+    const file = await (await fetch('/vectors.json')).json()
+    const { signer, policy, campaigns, vectors } = file
     const [attribute, l1, l2, record, delta] = policy
     let wrong = 0
     for (const vector of vectors) {
@@ -38,23 +39,11 @@ try {
       if (hex(report) !== vector.report || hex(storage.stored) !== vector.next) wrong += 1
       client.close()
     }
-    // Speed: 384 floats to 256 bits.
-    const one = vectors.find(({ campaign, kind }) => campaigns[campaign].includes('"dim": 384,\n    "k": 256') && kind === 'f32')
-    const began = performance.now()
-    const client = await Client.open({ campaign: campaigns[one.campaign], signer, policy: { attribute, l1, l2, record, delta }, storage: once(bytes(one.state)) })
-    const opened = performance.now() - began
-    const times = []
-    for (let at = 0; at < 50; at += 1) {
-      const start = performance.now()
-      await client.report(one.slot, given(one), { now: one.now })
-      times.push(performance.now() - start)
-    }
-    times.sort((a, b) => a - b)
-    return { count: vectors.length, wrong, opened, median: times[25] }
+    return { count: vectors.length, wrong, said: await speed(Client, file) }
   })
   assert.equal(outcome.wrong, 0)
   assert.ok(outcome.count > 60)
-  console.log(`chromium: ${outcome.count} vectors; opened in ${outcome.opened.toFixed(1)} ms, a report in ${outcome.median.toFixed(2)} ms`)
+  console.log(`chromium: ${outcome.count} vectors; ${outcome.said}`)
 
   // Two tabs with one IndexedDB: never more spent than there is.
   const spend = (seed) => async (tab) => tab.evaluate(async (from) => {
