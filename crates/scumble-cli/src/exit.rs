@@ -76,20 +76,13 @@ impl From<JobError> for Failure {
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
-        match error {
-            PlanError::Parameters(error) => error.into(),
-            PlanError::Sample(error) => Self::error(error.to_string()),
-        }
+        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
     }
 }
 
 impl From<AskError> for Failure {
     fn from(error: AskError) -> Self {
-        match error {
-            AskError::Plan(error) => error.into(),
-            AskError::NoEntropy(error) => error.into(),
-            _ => Self::error(error.to_string()),
-        }
+        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
     }
 }
 

@@ -7,7 +7,7 @@ use scumble::decode::DecodeError;
 use scumble::entropy::NoEntropy;
 use scumble::error::{DataError, ParameterError, worded};
 use scumble::estimate::EstimateError;
-use scumble::files::{JobError, OpenError, ReadError, ReadErrorKind, WriteError};
+use scumble::files::{JobError, OpenError, ReadError, ReadErrorKind, UnknownFormat, WriteError};
 use scumble::release::ReleaseError;
 
 /// A library error that has a name in Python.
@@ -132,10 +132,17 @@ impl Named for JobError {
             Self::Row { error, .. } => error.named(py),
             Self::Write(error) => error.named(py),
             Self::Ledger(error) => error.named(py),
-            Self::StickyNeedsIds => raise(py, "NotPrivate", self),
+            Self::StickyNeedsIds | Self::LearnedFromInput { .. } => raise(py, "NotPrivate", self),
+            Self::PersonsWithoutRows => raise(py, "ParameterError", self),
             Self::SameFile(_) | Self::InsideInput(_) => raise(py, "FileError", self),
             _ => raise(py, "ScumbleError", self),
         }
+    }
+}
+
+impl Named for UnknownFormat {
+    fn named(self, py: Python<'_>) -> PyErr {
+        raise(py, "ParameterError", self)
     }
 }
 

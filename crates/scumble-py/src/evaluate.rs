@@ -15,6 +15,7 @@ impl Named for SweepError {
         match self {
             Self::Parameters(error) => error.named(py),
             Self::Release(error) => error.named(py),
+            Self::Plan(error) => error.named(py),
             Self::Stopped => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         }
     }

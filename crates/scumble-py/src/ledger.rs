@@ -13,8 +13,9 @@ impl Named for LedgerError {
         match self {
             Self::Parameter(error) => error.named(py),
             Self::OverBudget(_) => raise(py, "OverBudget", self),
-            Self::Account(_) | Self::Resembles { .. } => raise(py, "ParameterError", self),
+            Self::ProtectsLess { .. } | Self::NoDelta { .. } => raise(py, "NotPrivate", self),
             Self::Storage(_) => raise(py, "FileError", self),
+            _ => raise(py, "ParameterError", self),
         }
     }
 }

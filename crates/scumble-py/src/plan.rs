@@ -12,6 +12,7 @@ impl Named for PlanError {
         match self {
             Self::Parameters(error) => error.named(py),
             Self::Sample(error) => error.named(py),
+            _ => raise(py, "ParameterError", self),
         }
     }
 }
@@ -20,7 +21,8 @@ impl Named for AskError {
     fn named(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Plan(error) => error.named(py),
-            _ => raise(py, "ScumbleError", self),
+            Self::NoEntropy(error) => error.named(py),
+            _ => raise(py, "ParameterError", self),
         }
     }
 }

@@ -212,6 +212,7 @@ impl Evaluate {
     fn failure(&self, error: SweepError) -> Failure {
         match error {
             SweepError::Parameters(error) => error.into(),
+            SweepError::Plan(error) => error.into(),
             SweepError::Release(error) => Failure::error(format!("{}: {error}", self.data.display())),
             SweepError::Stopped => Failure::error("stopped"),
         }

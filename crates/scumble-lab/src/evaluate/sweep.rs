@@ -140,6 +140,9 @@ pub enum SweepError {
     /// A fault of the input.
     #[error(transparent)]
     Release(#[from] ReleaseError),
+    /// There is no plan.
+    #[error(transparent)]
+    Plan(PlanError),
     /// The caller does not want it any more.
     #[error("stopped")]
     Stopped,
@@ -155,6 +158,7 @@ impl From<PlanError> for SweepError {
         match error {
             PlanError::Parameters(error) => error.into(),
             PlanError::Sample(error) => error.into(),
+            other => Self::Plan(other),
         }
     }
 }

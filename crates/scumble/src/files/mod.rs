@@ -71,8 +71,13 @@ pub enum Format {
     Idx,
 }
 
+/// A name that no kind of file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("format must be npy, parquet, csv, tsv, libsvm or idx")]
+pub struct UnknownFormat;
+
 impl FromStr for Format {
-    type Err = scumble_core::error::ParameterError;
+    type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         Ok(match name {
@@ -82,10 +87,7 @@ impl FromStr for Format {
             "tsv" => Self::Tsv,
             "libsvm" | "svm" => Self::Libsvm,
             "idx" => Self::Idx,
-            _ => {
-                let known = "format must be npy, parquet, csv, tsv, libsvm or idx";
-                return Err(scumble_core::error::ParameterError::invalid(known));
-            }
+            _ => return Err(UnknownFormat),
         })
     }
 }

@@ -83,10 +83,7 @@ impl Job<'_> {
         let RowsPerPerson { rows, delta } = match (self.persons, &self.reading.person) {
             (None, None) => return Ok(None),
             (Some(bound), Some(_)) => bound,
-            _ => {
-                let message = "a column of persons and the most rows of a person go together: give both, or none";
-                return Err(ParameterError::invalid(message).into());
-            }
+            _ => return Err(JobError::PersonsWithoutRows),
         };
         let statement = PersonStatement::new(releaser.mechanism(), rows, delta)?;
         let persons = Persons::choose(&self.input, &self.reading, rows, Ranking::of(releaser)?)?;
@@ -142,6 +139,18 @@ pub enum JobError {
     /// Noise from a kept key needs row ids.
     #[error("refused: a sticky release needs row ids, to know a row again when others come and go")]
     StickyNeedsIds,
+    /// Public structure is of other rows than those that are released.
+    #[error(
+        "refused: the {structure} were learned from the very rows that would be released. Instead: learn them from a \
+         public sample of other rows"
+    )]
+    LearnedFromInput {
+        /// What was learned.
+        structure: &'static str,
+    },
+    /// Whose rows, but not how many; or how many, but not whose.
+    #[error("a column of persons and the most rows of a person go together: give both, or none")]
+    PersonsWithoutRows,
     /// Whoever watched the progress stopped it.
     #[error("stopped; nothing was written")]
     Stopped,
@@ -162,8 +171,16 @@ impl JobError {
         match self {
             Self::Parameter(error) => error.is_refusal(),
             Self::Ledger(error) => error.is_refusal(),
-            Self::StickyNeedsIds => true,
-            _ => false,
+            Self::StickyNeedsIds | Self::LearnedFromInput { .. } => true,
+            Self::Read(_)
+            | Self::Row { .. }
+            | Self::Write(_)
+            | Self::NoEntropy(_)
+            | Self::PersonsWithoutRows
+            | Self::Stopped
+            | Self::Changed(_)
+            | Self::SameFile(_)
+            | Self::InsideInput(_) => false,
         }
     }
 }
@@ -237,11 +254,7 @@ fn check_sample(job: &Job<'_>, source: &dyn Source, releaser: &Releaser) -> Resu
     }
     let found = hash.finish();
     match samples.into_iter().find(|(_, _, sha256)| *sha256 == found) {
-        Some((what, ..)) => Err(ParameterError::not_private(
-            format!("the {what} were learned from the very rows that would be released"),
-            "learn them from a public sample of other rows",
-        )
-        .into()),
+        Some((structure, ..)) => Err(JobError::LearnedFromInput { structure }),
         None => Ok(()),
     }
 }

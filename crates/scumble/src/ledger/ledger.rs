@@ -15,13 +15,13 @@
 //! maximum by: nothing if nothing changed. (WHEN a row changed can be seen, and is not protected.) The ledger knows rows
 //! by a keyed hash of the id, contents by a keyed hash of the row on the grid.
 
+use super::error::{LedgerError, OverBudget, StatementError, budget_words, short};
 use super::names;
 use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
 use crate::certificate::Certificate;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
-use scumble_core::privacy::Unit;
 use scumble_core::release::Fingerprint;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -69,89 +69,6 @@ const SCHEMA: &str = "
         PRIMARY KEY (stream, row, content)
     ) STRICT, WITHOUT ROWID;
 ";
-
-/// Why the ledger did not do what it was asked. Public numbers only.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum LedgerError {
-    /// A number out of its domain, or a mechanism that is not private.
-    #[error(transparent)]
-    Parameter(#[from] ParameterError),
-    /// More than what is left.
-    #[error(transparent)]
-    OverBudget(Box<OverBudget>),
-    /// A second budget for the same rows would be none: a name must not look like another.
-    #[error(
-        "refused: the name '{asked}' resembles '{other}', which is in this ledger; use that name, or one that differs more"
-    )]
-    Resembles {
-        /// The new name.
-        asked: String,
-        /// The name that is there.
-        other: String,
-    },
-    /// The account was opened otherwise.
-    #[error("{0}")]
-    Account(String),
-    /// The file cannot be used.
-    #[error("{0}")]
-    Storage(String),
-}
-
-impl LedgerError {
-    /// True for a refusal (exit status 1 of the command line).
-    pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Parameter(error) => error.is_refusal(),
-            Self::OverBudget(_) | Self::Resembles { .. } => true,
-            Self::Account(_) | Self::Storage(_) => false,
-        }
-    }
-}
-
-/// What is spent, asked and left.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error(
-    "refused: data set '{dataset}' has a budget of {}, {} of it spent in {releases} releases; this release asks for {} \
-     and at most epsilon {} is left (unit {unit})",
-    budget_words(.budget), short(*.spent), asked_words(.asked, *.times), short(*.left)
-)]
-pub struct OverBudget {
-    /// The data set.
-    pub dataset: String,
-    /// Its budget.
-    pub budget: Budget,
-    /// Epsilon of all releases so far, at the budget's delta.
-    pub spent: f64,
-    /// Releases so far.
-    pub releases: usize,
-    /// What one run of this release costs.
-    pub asked: Loss,
-    /// How many runs.
-    pub times: u64,
-    /// The largest epsilon that one more pure release may have.
-    pub left: f64,
-    /// The account's unit.
-    pub unit: Unit,
-}
-
-fn budget_words(budget: &Budget) -> String {
-    match budget.delta {
-        0.0 => format!("epsilon {}", budget.epsilon),
-        delta => format!("epsilon {} at delta {delta:e}", budget.epsilon),
-    }
-}
-
-fn asked_words(asked: &Loss, times: u64) -> String {
-    match times {
-        1 => asked.words(),
-        times => format!("{times} times {}", asked.words()),
-    }
-}
-
-/// Six digits after the point are enough for people.
-fn short(epsilon: f64) -> f64 {
-    (epsilon * 1e6).round() / 1e6
-}
 
 /// A reserved place in an account. It counts as spent unless it is cancelled.
 #[derive(Debug, Clone, PartialEq)]
@@ -336,8 +253,8 @@ impl Ledger {
                 |account| same_budget(account, Some(budget)),
             )?;
             if account.neighbours != neighbours {
-                let message = format!("data set '{dataset}' keeps {}", account.neighbours.sentence());
-                return Err(LedgerError::Account(message).into());
+                let (dataset, kept) = (dataset.clone(), account.neighbours);
+                return Err(LedgerError::OtherNeighbours { dataset, kept }.into());
             }
             Ok(())
         })
@@ -547,8 +464,7 @@ fn new_account(
     neighbours: Neighbours,
 ) -> Result<Account, Fault> {
     let Some(Budget { epsilon, delta }) = budget else {
-        let message = format!("data set '{dataset}' is new to this ledger: give ‹budget›, which stays fixed");
-        return Err(LedgerError::Account(message).into());
+        return Err(LedgerError::NoBudget { dataset: dataset.into() }.into());
     };
     transaction.execute(
         "INSERT INTO account (dataset, unit, beta, budget_epsilon, budget_delta) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -561,13 +477,7 @@ fn new_account(
 fn same_budget(account: Account, budget: Option<Budget>) -> Result<Account, Fault> {
     match budget.filter(|budget| *budget != account.budget) {
         None => Ok(account),
-        Some(asked) => Err(LedgerError::Account(format!(
-            "data set '{}' has a budget of {}, fixed at its first use; ‹budget› says {}",
-            account.dataset,
-            budget_words(&account.budget),
-            budget_words(&asked)
-        ))
-        .into()),
+        Some(asked) => Err(LedgerError::OtherBudget { dataset: account.dataset, kept: account.budget, asked }.into()),
     }
 }
 
@@ -586,21 +496,11 @@ fn charge(
         None => new_account(transaction, dataset, budget, neighbours)?,
     };
     let Some(loss) = Loss::charged(mechanism, &account.neighbours)? else {
-        return Err(ParameterError::not_private(
-            format!(
-                "data set '{dataset}' keeps a budget for unit {}, and a release for unit {} protects less",
-                account.neighbours.unit, neighbours.unit
-            ),
-            format!("‹unit› {}", account.neighbours.unit),
-        )
-        .into());
+        let (kept, released) = (account.neighbours.unit, neighbours.unit);
+        return Err(LedgerError::ProtectsLess { dataset: dataset.into(), kept, released }.into());
     };
     if loss.delta > 0.0 && account.budget.delta == 0.0 {
-        return Err(ParameterError::not_private(
-            format!("the budget of data set '{dataset}' has no delta, and this release needs {:e}", loss.delta),
-            "a pure mechanism, or a data set whose budget has a ‹budget_delta›",
-        )
-        .into());
+        return Err(LedgerError::NoDelta { dataset: dataset.into(), delta: loss.delta }.into());
     }
     let before = account.losses();
     let all: Vec<Loss> = before.iter().copied().chain(std::iter::repeat_n(loss, times as usize)).collect();
@@ -654,41 +554,40 @@ impl Statement {
     }
 
     /// Reads a statement and adds everything up again.
-    pub fn parse(text: &str) -> Result<Self, ParameterError> {
-        let statement: Self = serde_json::from_str(text)
-            .map_err(|error| ParameterError::invalid(format!("not a ledger's statement: {error}")))?;
+    pub fn parse(text: &str) -> Result<Self, StatementError> {
+        let statement: Self = serde_json::from_str(text).map_err(|error| StatementError::Text(error.to_string()))?;
         statement.check()?;
         Ok(statement)
     }
 
     /// Adds everything up again and compares.
-    pub fn check(&self) -> Result<(), ParameterError> {
-        let wrong = |what: String| Err(ParameterError::invalid(format!("the statement does not add up: {what}")));
+    pub fn check(&self) -> Result<(), StatementError> {
         if self.schema != STATEMENT_SCHEMA {
-            return wrong(format!("schema is not {STATEMENT_SCHEMA}"));
+            return Err(StatementError::Schema { known: STATEMENT_SCHEMA });
         }
         for account in &self.accounts {
-            let Account { dataset, budget, neighbours, entries, .. } = account;
+            let Account { budget, neighbours, entries, .. } = account;
+            let dataset = || account.dataset.clone();
             Budget::new(budget.epsilon, budget.delta)?;
             if neighbours.beta.is_some_and(|beta| beta.is_nan() || beta <= 0.0) {
-                return wrong(format!("'{dataset}' has a beta that is not positive"));
+                return Err(StatementError::Beta { dataset: dataset() });
             }
             let states = ["reserved", "recorded", "cancelled"];
             let sane = |entry: &Entry| states.contains(&entry.state.as_str()) && entry.loss.is_sane();
             if !entries.iter().all(sane) {
-                return wrong(format!("'{dataset}' has an entry that no release could have"));
+                return Err(StatementError::Entry { dataset: dataset() });
             }
             let runs = entries.iter().fold(entries.len() as u64, |sum, entry| sum.saturating_add(entry.times));
             if runs > Self::MOST {
-                return wrong(format!("'{dataset}' has more than {} runs", Self::MOST));
+                return Err(StatementError::Runs { dataset: dataset(), most: Self::MOST });
             }
             let mut again = account.clone();
             again.add_up();
             if again != *account {
-                return wrong(format!("'{dataset}' has spent {} and has {} left", again.spent, again.left));
+                return Err(StatementError::Sums { dataset: dataset(), spent: again.spent, left: again.left });
             }
             if !budget.covers(&account.losses()) {
-                return wrong(format!("'{dataset}' is over its budget"));
+                return Err(StatementError::OverBudget { dataset: dataset() });
             }
         }
         Ok(())

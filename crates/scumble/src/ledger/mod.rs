@@ -1,10 +1,12 @@
 //! What was spent: how losses add up, and the file that keeps count.
 
 mod charge;
+mod error;
 #[allow(clippy::module_inception)] // the file itself, beside what it adds up
 mod ledger;
 mod names;
 
 pub use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
 pub use charge::Charge;
-pub use ledger::{Account, Entry, Ledger, LedgerError, OverBudget, Reservation, STATEMENT_SCHEMA, Statement};
+pub use error::{LedgerError, OverBudget, StatementError};
+pub use ledger::{Account, Entry, Ledger, Reservation, STATEMENT_SCHEMA, Statement};

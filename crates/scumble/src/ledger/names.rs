@@ -2,18 +2,18 @@
 //!
 //! A second account under a look-alike name would be a second budget for the same rows.
 
-use scumble_core::error::ParameterError;
+use super::error::LedgerError;
 use unicode_normalization::UnicodeNormalization;
 
 /// Most characters of a name.
 const LONGEST: usize = 200;
 
 /// The one spelling of a name: NFKC, lower case, blanks single, nothing invisible.
-pub(super) fn normal(name: &str) -> Result<String, ParameterError> {
+pub(super) fn normal(name: &str) -> Result<String, LedgerError> {
     let folded: String = name.nfkc().flat_map(char::to_lowercase).nfkc().filter(|c| !is_invisible(*c)).collect();
     let normal = folded.split(char::is_whitespace).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     if normal.is_empty() || normal.chars().count() > LONGEST || normal.chars().any(char::is_control) {
-        return Err(ParameterError::invalid(format!("a data set's name has 1 to {LONGEST} printable characters")));
+        return Err(LedgerError::Name { longest: LONGEST });
     }
     Ok(normal)
 }

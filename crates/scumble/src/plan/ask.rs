@@ -21,6 +21,58 @@ pub enum AskError {
     /// No fresh seed was to be had.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
+    /// A unit that adds up the moves of all attributes has no default.
+    #[error("unit {unit} needs beta, the most that a row may move in that distance")]
+    NoBeta {
+        /// The unit.
+        unit: Unit,
+    },
+    /// A row takes at least a byte.
+    #[error("bytes must be at least 1")]
+    NoBytes,
+    /// A pure mechanism was given a delta.
+    #[error(
+        "{mechanism} takes no delta: its guarantee is pure, which is stronger than any delta; leave delta = {delta} out"
+    )]
+    PureWithDelta {
+        /// The mechanism.
+        mechanism: MechanismId,
+        /// The delta.
+        delta: f64,
+    },
+    /// A raw mechanism was given another size than the dimension.
+    #[error("raw mechanisms have no projection: leave k out (it is {dim}, not {k})")]
+    RawWithK {
+        /// Attributes.
+        dim: usize,
+        /// The size that was asked for.
+        k: usize,
+    },
+    /// No plan is made here.
+    #[error("a mechanism is needed here")]
+    NoMechanism,
+    /// Nor here.
+    #[error("{mechanism} needs k, the size of the sketch")]
+    NoK {
+        /// The mechanism.
+        mechanism: MechanismId,
+    },
+}
+
+impl AskError {
+    /// True for a refusal on privacy grounds.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Plan(error) => error.is_refusal(),
+            Self::NoEntropy(_)
+            | Self::NoBeta { .. }
+            | Self::NoBytes
+            | Self::PureWithDelta { .. }
+            | Self::RawWithK { .. }
+            | Self::NoMechanism
+            | Self::NoK { .. } => false,
+        }
+    }
 }
 
 impl From<ParameterError> for AskError {
@@ -142,21 +194,15 @@ impl Ask {
         let beta = match (self.beta, unit) {
             (Some(beta), _) => beta,
             (None, Unit::Attribute | Unit::Record) => self.range.width(),
-            (None, Unit::L1 | Unit::L2) => {
-                let message = format!("unit {unit} needs beta, the most that a row may move in that distance");
-                return Err(ParameterError::invalid(message).into());
-            }
+            (None, Unit::L1 | Unit::L2) => return Err(AskError::NoBeta { unit }),
         };
         if self.bytes == Some(0) {
-            return Err(ParameterError::invalid("bytes must be at least 1").into());
+            return Err(AskError::NoBytes);
         }
-        if let (Some(delta), Some(id)) = (self.delta, mechanism)
-            && id.notion() == NotionKind::Pure
+        if let (Some(delta), Some(mechanism)) = (self.delta, mechanism)
+            && mechanism.notion() == NotionKind::Pure
         {
-            let message = format!(
-                "{id} takes no delta: its guarantee is pure, which is stronger than any delta; leave delta = {delta} out"
-            );
-            return Err(ParameterError::invalid(message).into());
+            return Err(AskError::PureWithDelta { mechanism, delta });
         }
         let seed = match (self.seed, key) {
             (Some(seed), _) => seed,
@@ -166,10 +212,7 @@ impl Ask {
         let outputs = self.components.as_ref().and_then(|file| file.content()).map(|table| table.shape().1);
         let suggested = self.bins.as_ref().and_then(|bins| bins.suggested_k(self.epsilon)).or(outputs);
         let k = match (mechanism, self.k.or(suggested)) {
-            (Some(id), Some(k)) if id.is_raw() && k != dim => {
-                let message = format!("raw mechanisms have no projection: leave k out (it is {dim}, not {k})");
-                return Err(ParameterError::invalid(message).into());
-            }
+            (Some(id), Some(k)) if id.is_raw() && k != dim => return Err(AskError::RawWithK { dim, k }),
             (Some(id), _) if id.is_raw() => Some(dim),
             (_, k) => k,
         };
@@ -203,12 +246,8 @@ impl Ask {
     /// The mechanism, where it and its size are fixed.
     pub fn mechanism(&self, dim: usize) -> Result<Mechanism, AskError> {
         let request = self.request(dim, None)?;
-        let Some(mechanism) = request.mechanism else {
-            return Err(ParameterError::invalid("a mechanism is needed here").into());
-        };
-        let Some(k) = request.k else {
-            return Err(ParameterError::invalid(format!("{mechanism} needs k, the size of the sketch")).into());
-        };
+        let mechanism = request.mechanism.ok_or(AskError::NoMechanism)?;
+        let k = request.k.ok_or(AskError::NoK { mechanism })?;
         Ok(Mechanism::new(Parameters { mechanism, k, ..request.parameters })?)
     }
 

@@ -16,7 +16,7 @@ pub use forecast::{Flips, Forecast, StandardErrors};
 pub use public::{Public, images_like, plan_with_public};
 pub use sample::{Measured, MeasuredAccuracy, MeasuredRecall};
 
-use crate::release::{Encoder, Encoding};
+use crate::release::{Encoder, Encoding, ReleaseError};
 use candidates::Candidate;
 use rayon::prelude::*;
 use sample::Sample;
@@ -66,6 +66,7 @@ pub struct Plan {
 
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// Nothing on the menu can be built with these numbers.
     #[error(transparent)]
@@ -73,6 +74,77 @@ pub enum PlanError {
     /// The sample cannot be used.
     #[error(transparent)]
     Sample(#[from] DataError),
+    /// A sample is too small to search in.
+    #[error("‹sample› needs at least {least} rows to search in, got {rows}")]
+    SampleTooSmall {
+        /// Rows that it has.
+        rows: usize,
+        /// Rows that it takes.
+        least: usize,
+    },
+    /// A public sample is too small to learn from.
+    #[error("a public sample needs at least {least} rows, got {rows}")]
+    PublicSampleTooSmall {
+        /// Rows that it has.
+        rows: usize,
+        /// Rows that it takes.
+        least: usize,
+    },
+    /// Labels that are not one per row.
+    #[error("{found} labels for {rows} rows: each row needs one")]
+    Labels {
+        /// Labels that there are.
+        found: usize,
+        /// Rows that there are.
+        rows: usize,
+    },
+    /// Every choice has more values per row than a trial learns from.
+    #[error("no choice has {longest} values or less per row, which a trial can learn from")]
+    TooLongToLearn {
+        /// The most values.
+        longest: usize,
+    },
+    /// Nothing on the menu is as short.
+    #[error("nothing fits {bytes} bytes per row; raise ‹bytes›")]
+    NothingFits {
+        /// Bytes that a row may take.
+        bytes: usize,
+    },
+    /// What was asked for is longer.
+    #[error("a row takes {bytes} bytes, more than the {most} allowed")]
+    RowTooLong {
+        /// Bytes that it takes.
+        bytes: usize,
+        /// Bytes that it may take.
+        most: usize,
+    },
+    /// A trial on a sample could not be made.
+    #[error(transparent)]
+    Trial(ReleaseError),
+    /// No kind of data that is known.
+    #[error("{text:?} is no kind of data that is known: write images:28x28, or images:32x32x3")]
+    UnknownLike {
+        /// What was written.
+        text: String,
+    },
+}
+
+impl PlanError {
+    /// True for a refusal on privacy grounds.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Parameters(error) => error.is_refusal(),
+            Self::Sample(_)
+            | Self::SampleTooSmall { .. }
+            | Self::PublicSampleTooSmall { .. }
+            | Self::Labels { .. }
+            | Self::TooLongToLearn { .. }
+            | Self::NothingFits { .. }
+            | Self::RowTooLong { .. }
+            | Self::Trial(_)
+            | Self::UnknownLike { .. } => false,
+        }
+    }
 }
 
 /// Where bytes are not limited, a smaller row is taken when it keeps this share of the best recall.
@@ -154,16 +226,15 @@ fn forecasts(request: &Request, typical: &Typical) -> Result<Vec<Choice>, PlanEr
 }
 
 fn nothing_fits(request: &Request) -> PlanError {
-    let limit = request.bytes.unwrap_or(0);
-    ParameterError::invalid(format!("nothing fits {limit} bytes per row; raise ‹bytes›")).into()
+    PlanError::NothingFits { bytes: request.bytes.unwrap_or(0) }
 }
 
 fn choice(candidate: &Candidate, typical: &Typical, request: &Request) -> Result<Choice, PlanError> {
     let mechanism = Mechanism::new(candidate.parameters.clone())?;
     let encoder = Encoder::new(&mechanism, candidate.encoding)?;
-    if let Some(limit) = request.bytes.filter(|&limit| encoder.bytes_per_row() > limit) {
-        let bytes = encoder.bytes_per_row();
-        return Err(ParameterError::invalid(format!("a row takes {bytes} bytes, more than the {limit} allowed")).into());
+    let bytes = encoder.bytes_per_row();
+    if let Some(most) = request.bytes.filter(|&most| bytes > most) {
+        return Err(PlanError::RowTooLong { bytes, most });
     }
     let forecast = Forecast::new(&mechanism, &encoder, typical)?;
     Ok(Choice { mechanism, encoding: encoder.encoding(), forecast, measured: None })

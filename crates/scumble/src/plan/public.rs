@@ -54,13 +54,9 @@ impl Public<'_> {
 }
 
 /// The shape of `images:28x28` or `images:32x32x3`.
-pub fn images_like(text: &str) -> Result<ImageGrid, ParameterError> {
+pub fn images_like(text: &str) -> Result<ImageGrid, PlanError> {
     let grid = text.strip_prefix("images:").and_then(|sides| format!("grid:{sides}").parse().ok());
-    grid.ok_or_else(|| {
-        ParameterError::invalid(format!(
-            "{text:?} is no kind of data that is known: write images:28x28, or images:32x32x3"
-        ))
-    })
+    grid.ok_or_else(|| PlanError::UnknownLike { text: text.into() })
 }
 
 /// The best choice by public knowledge: by trial where there are rows, by rule for images, by numbers otherwise.
@@ -97,14 +93,12 @@ fn by_rule(request: &Request, grid: ImageGrid) -> Result<Plan, PlanError> {
 fn by_trial(request: &Request, sample: Sample<'_>, images: Option<ImageGrid>) -> Result<Plan, PlanError> {
     let rows = sample.rows;
     if rows.len() < FEWEST {
-        let message = format!("a public sample needs at least {FEWEST} rows, got {}", rows.len());
-        return Err(ParameterError::invalid(message).into());
+        return Err(PlanError::PublicSampleTooSmall { rows: rows.len(), least: FEWEST });
     }
     let mut request = request.clone();
     if let Some(classes) = sample.classes {
         if classes.len() != rows.len() {
-            let message = format!("{} labels for {} rows: each row needs one", classes.len(), rows.len());
-            return Err(ParameterError::invalid(message).into());
+            return Err(PlanError::Labels { found: classes.len(), rows: rows.len() });
         }
         if request.parameters.unit == Unit::Record {
             request.parameters.purpose.get_or_insert(Purpose::Training);

@@ -9,7 +9,6 @@ use crate::search::{ExactQueries, Queries, search};
 use crate::training::ridge::{self, Ridge};
 use crate::training::{accuracy, classes_of};
 use rayon::prelude::*;
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
 use scumble_core::noise::NoiseKey;
 use scumble_core::vectors::Rows;
@@ -41,6 +40,8 @@ const TESTED: usize = 4;
 
 /// Most times that a choice is released in a round, however few queries there are.
 const MOST_DRAWS: usize = 12;
+/// The fewest rows that can be searched in.
+const FEWEST: usize = 20;
 
 /// Rows that may be looked at, with the classes that a model shall learn, if it shall.
 #[derive(Debug, Clone, Copy)]
@@ -144,9 +145,7 @@ pub(super) fn tried(mut choices: Vec<Choice>, sample: Sample<'_>) -> Result<Vec<
     if sample.classes.is_some() {
         choices.retain(|choice| choice.mechanism.k() <= LONGEST_LEARNED);
         if choices.is_empty() {
-            let message =
-                format!("no choice has {LONGEST_LEARNED} values or less per row, which a trial can learn from");
-            return Err(ParameterError::invalid(message).into());
+            return Err(PlanError::TooLongToLearn { longest: LONGEST_LEARNED });
         }
     }
     for (number, round) in ROUNDS.iter().enumerate() {
@@ -166,9 +165,8 @@ pub(super) fn tried(mut choices: Vec<Choice>, sample: Sample<'_>) -> Result<Vec<
 impl<'a> Trial<'a> {
     fn new(sample: Sample<'a>, round: &Round, last: bool) -> Result<Self, PlanError> {
         let n = sample.rows.len();
-        if n < 20 {
-            let message = format!("‹sample› needs at least 20 rows to search in, got {n}");
-            return Err(ParameterError::invalid(message).into());
+        if n < FEWEST {
+            return Err(PlanError::SampleTooSmall { rows: n, least: FEWEST });
         }
         let part = |asked: usize, most: usize| {
             (sample.rows.slice(0, (n - asked).min(most)), sample.rows.slice(n - asked, asked))
@@ -267,6 +265,6 @@ impl<'a> Learner<'a> {
 fn fault(error: ReleaseError) -> PlanError {
     match error {
         ReleaseError::Data(error) => error.into(),
-        other => ParameterError::invalid(other.to_string()).into(),
+        other => PlanError::Trial(other),
     }
 }

@@ -1,0 +1,202 @@
+//! What a ledger refuses, and what is wrong with one.
+
+use crate::accounting::{Budget, Loss, Neighbours};
+use scumble_core::error::ParameterError;
+use scumble_core::privacy::Unit;
+use thiserror::Error;
+
+/// Why the ledger did not do what it was asked. Public numbers only.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// A number out of its domain, or a mechanism that is not private.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// More than what is left.
+    #[error(transparent)]
+    OverBudget(Box<OverBudget>),
+    /// A second budget for the same rows would be none: a name must not look like another.
+    #[error(
+        "refused: the name '{asked}' resembles '{other}', which is in this ledger; use that name, or one that differs more"
+    )]
+    Resembles {
+        /// The new name.
+        asked: String,
+        /// The name that is there.
+        other: String,
+    },
+    /// The release is for a smaller unit than the account.
+    #[error(
+        "refused: data set '{dataset}' keeps a budget for unit {kept}, and a release for unit {released} protects less. \
+         Instead: ‹unit› {kept}"
+    )]
+    ProtectsLess {
+        /// The data set.
+        dataset: String,
+        /// The account's unit.
+        kept: Unit,
+        /// The release's unit.
+        released: Unit,
+    },
+    /// The account's budget is pure, the release is not.
+    #[error(
+        "refused: the budget of data set '{dataset}' has no delta, and this release needs {delta:e}. Instead: a pure \
+         mechanism, or a data set whose budget has a ‹budget_delta›"
+    )]
+    NoDelta {
+        /// The data set.
+        dataset: String,
+        /// What the release needs.
+        delta: f64,
+    },
+    /// No name of a data set.
+    #[error("a data set's name has 1 to {longest} printable characters")]
+    Name {
+        /// The most characters.
+        longest: usize,
+    },
+    /// The first use of a data set fixes its budget.
+    #[error("data set '{dataset}' is new to this ledger: give ‹budget›, which stays fixed")]
+    NoBudget {
+        /// The data set.
+        dataset: String,
+    },
+    /// The account was opened with another budget.
+    #[error(
+        "data set '{dataset}' has a budget of {}, fixed at its first use; ‹budget› says {}",
+        budget_words(.kept), budget_words(.asked)
+    )]
+    OtherBudget {
+        /// The data set.
+        dataset: String,
+        /// Its budget.
+        kept: Budget,
+        /// What was said now.
+        asked: Budget,
+    },
+    /// The account was opened for other neighbours.
+    #[error("data set '{dataset}' keeps {}", kept.sentence())]
+    OtherNeighbours {
+        /// The data set.
+        dataset: String,
+        /// What it keeps.
+        kept: Neighbours,
+    },
+    /// The file cannot be used.
+    #[error("{0}")]
+    Storage(String),
+}
+
+impl LedgerError {
+    /// True for a refusal (exit status 1 of the command line).
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Parameter(error) => error.is_refusal(),
+            Self::OverBudget(_) | Self::Resembles { .. } | Self::ProtectsLess { .. } | Self::NoDelta { .. } => true,
+            Self::Name { .. }
+            | Self::NoBudget { .. }
+            | Self::OtherBudget { .. }
+            | Self::OtherNeighbours { .. }
+            | Self::Storage(_) => false,
+        }
+    }
+}
+
+/// Why a statement is not to be believed.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum StatementError {
+    /// Not one at all.
+    #[error("not a ledger's statement: {0}")]
+    Text(String),
+    /// Another version.
+    #[error("the statement does not add up: schema is not {known}")]
+    Schema {
+        /// The one that is known.
+        known: &'static str,
+    },
+    /// A budget that no account can have.
+    #[error(transparent)]
+    Budget(#[from] ParameterError),
+    /// A distance that is none.
+    #[error("the statement does not add up: '{dataset}' has a beta that is not positive")]
+    Beta {
+        /// The data set.
+        dataset: String,
+    },
+    /// A state or a loss that is none.
+    #[error("the statement does not add up: '{dataset}' has an entry that no release could have")]
+    Entry {
+        /// The data set.
+        dataset: String,
+    },
+    /// Adding up takes time.
+    #[error("the statement does not add up: '{dataset}' has more than {most} runs")]
+    Runs {
+        /// The data set.
+        dataset: String,
+        /// The most.
+        most: u64,
+    },
+    /// Other sums than those that are stated.
+    #[error("the statement does not add up: '{dataset}' has spent {spent} and has {left} left")]
+    Sums {
+        /// The data set.
+        dataset: String,
+        /// What the entries add up to.
+        spent: f64,
+        /// What that leaves.
+        left: f64,
+    },
+    /// More spent than there was.
+    #[error("the statement does not add up: '{dataset}' is over its budget")]
+    OverBudget {
+        /// The data set.
+        dataset: String,
+    },
+}
+
+/// What is spent, asked and left.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error(
+    "refused: data set '{dataset}' has a budget of {}, {} of it spent in {releases} releases; this release asks for {} \
+     and at most epsilon {} is left (unit {unit})",
+    budget_words(.budget), short(*.spent), asked_words(.asked, *.times), short(*.left)
+)]
+pub struct OverBudget {
+    /// The data set.
+    pub dataset: String,
+    /// Its budget.
+    pub budget: Budget,
+    /// Epsilon of all releases so far, at the budget's delta.
+    pub spent: f64,
+    /// Releases so far.
+    pub releases: usize,
+    /// What one run of this release costs.
+    pub asked: Loss,
+    /// How many runs.
+    pub times: u64,
+    /// The largest epsilon that one more pure release may have.
+    pub left: f64,
+    /// The account's unit.
+    pub unit: Unit,
+}
+
+pub(super) fn budget_words(budget: &Budget) -> String {
+    match budget.delta {
+        0.0 => format!("epsilon {}", budget.epsilon),
+        delta => format!("epsilon {} at delta {delta:e}", budget.epsilon),
+    }
+}
+
+fn asked_words(asked: &Loss, times: u64) -> String {
+    match times {
+        1 => asked.words(),
+        times => format!("{times} times {}", asked.words()),
+    }
+}
+
+/// Six digits after the point are enough for people.
+pub(super) fn short(epsilon: f64) -> f64 {
+    (epsilon * 1e6).round() / 1e6
+}
