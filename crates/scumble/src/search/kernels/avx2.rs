@@ -86,27 +86,43 @@ pub(super) fn look_up(row: &[u8], tables: &[[[f32; 8]; 256]], sums: &mut [f32; 8
     scalar::look_up(row, tables, sums);
 }
 
-/// Twelve running sums of eight lanes: a step reads seven registers for twelve products.
-#[target_feature(enable = "avx2,fma")]
-pub(super) fn dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [[f32; TILE]; QUERIES]) {
-    let steps = rows[0].len() / CHUNK;
-    let (row_ends, query_ends) = (rows.map(|row| end(row)), queries.map(|query| end(query)));
-    let rows = rows.map(|row| &row.as_chunks::<CHUNK>().0[..steps]);
-    let queries = queries.map(|query| &query.as_chunks::<CHUNK>().0[..steps]);
-    let mut sums = [[_mm256_setzero_ps(); TILE]; QUERIES];
-    let mut step = |rows: [__m256; TILE], queries: [__m256; QUERIES]| {
-        for (sums, query) in sums.iter_mut().zip(queries) {
-            sums.iter_mut().zip(rows).for_each(|(sum, row)| *sum = _mm256_fmadd_ps(query, row, *sum));
+/// Twelve running sums of eight lanes. A step holds three queries and reads one row after the other: with the sums these are
+/// all sixteen registers, and one that spilled would make every step wait for its store.
+macro_rules! dots_kernel {
+    ($features:literal) => {
+        #[target_feature(enable = $features)]
+        pub(in crate::search::kernels) fn dots(
+            rows: [&[f32]; TILE],
+            queries: [&[f32]; QUERIES],
+            out: &mut [[f32; TILE]; QUERIES],
+        ) {
+            let steps = rows[0].len() / CHUNK;
+            let (row_ends, query_ends) = (rows.map(|row| end(row)), queries.map(|query| end(query)));
+            let rows = rows.map(|row| &row.as_chunks::<CHUNK>().0[..steps]);
+            let queries = queries.map(|query| &query.as_chunks::<CHUNK>().0[..steps]);
+            let mut sums = [[_mm256_setzero_ps(); QUERIES]; TILE];
+            for at in 0..steps {
+                let queries = queries.map(|query| load_floats(&query[at]));
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    let row = load_floats(&row[at]);
+                    sums.iter_mut().zip(queries).for_each(|(sum, query)| *sum = _mm256_fmadd_ps(query, row, *sum));
+                }
+            }
+            for (sums, row) in sums.iter_mut().zip(row_ends) {
+                for (sum, query) in sums.iter_mut().zip(query_ends) {
+                    if let (Some(row), Some(query)) = (row, query) {
+                        *sum = _mm256_fmadd_ps(query, row, *sum);
+                    }
+                }
+            }
+            for (q, out) in out.iter_mut().enumerate() {
+                add_lanes(sums.map(|sums| sums[q]), out);
+            }
         }
     };
-    for at in 0..steps {
-        step(rows.map(|row| load_floats(&row[at])), queries.map(|query| load_floats(&query[at])));
-    }
-    if let ([Some(a), Some(b), Some(c), Some(d)], [Some(e), Some(f), Some(g)]) = (row_ends, query_ends) {
-        step([a, b, c, d], [e, f, g]);
-    }
-    out.iter_mut().zip(sums).for_each(|(out, sums)| add_lanes(sums, out));
 }
+dots_kernel!("avx2,fma");
+pub(super) use dots_kernel;
 
 /// Row after row, as they come from memory: read side by side, they would come at a third of its speed.
 #[target_feature(enable = "avx2,fma")]
@@ -128,7 +144,7 @@ pub(super) fn dots_one(rows: [&[f32]; TILE], query: &[f32], out: &mut [f32; TILE
 /// The eight lanes of each sum, added in pairs.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn add_lanes([a, b, c, d]: [__m256; TILE], out: &mut [f32; TILE]) {
+pub(super) fn add_lanes([a, b, c, d]: [__m256; TILE], out: &mut [f32; TILE]) {
     let pairs = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
     let four = _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps::<1>(pairs));
     // SAFETY: four floats are writable, at any alignment.
@@ -138,7 +154,7 @@ fn add_lanes([a, b, c, d]: [__m256; TILE], out: &mut [f32; TILE]) {
 /// What whole registers leave of a row, filled with zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn end(row: &[f32]) -> Option<__m256> {
+pub(super) fn end(row: &[f32]) -> Option<__m256> {
     let rest = row.as_chunks::<CHUNK>().1;
     let mut filled = [0.0; CHUNK];
     filled[..rest.len()].copy_from_slice(rest);
