@@ -136,13 +136,13 @@ impl Plan {
     fn expected(&self, best: &Choice) -> (&'static str, String) {
         let public = self.public.public_sample.is_some();
         let Some(measured) = &best.measured else { return ("recall", UNKNOWN.into()) };
-        let what = match measured {
-            Measured::Search { .. } => "recall",
-            Measured::Training { .. } => "accuracy",
+        let (what, enough) = match measured {
+            Measured::Search { .. } => ("recall", "1,200"),
+            Measured::Training { .. } => ("accuracy", "1,400"),
         };
         if public && !measured.is_telling() {
-            let why = "not said: the public sample is too small to tell what to expect; give 1,200 rows or more";
-            return (what, why.into());
+            let why = "not said: the public sample is too small to tell what to expect";
+            return (what, format!("{why}; give {enough} rows or more"));
         }
         let how = match public {
             true => "expected, from a trial on public rows that taught nothing",
@@ -331,11 +331,9 @@ fn alternatives(plan: &plan::Plan, paint: Paint) -> String {
             let mut cells =
                 vec![mechanism.to_string(), k.to_string(), clip, encoding.clone(), bytes_per_row.to_string()];
             cells.push(format!("{correlation:.2}"));
-            let shares = choice.measured.map(|measured| match measured {
-                Measured::Search { recall, .. } => [recall.private, recall.exact_query],
-                Measured::Training { accuracy, .. } => [accuracy.private, accuracy.exact_rows],
-            });
-            cells.extend(shares.into_iter().flatten().map(|share| format!("{share:.2}")));
+            if let Some((private, exact)) = choice.measured.map(|measured| measured.shares()) {
+                cells.extend([private, exact].map(|share| format!("{share:.2}")));
+            }
             cells
         })
         .collect();

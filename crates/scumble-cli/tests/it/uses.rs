@@ -204,6 +204,14 @@ fn a_plan_on_labelled_public_rows_is_for_training() {
     assert!(plan["accuracy"].as_str().unwrap().contains("without privacy"), "{plan}");
     let said = folder.ok(&format!("{words} labels.npy"));
     assert!(said.contains("expected, from a trial") && said.contains(" tested on released rows"), "{said}");
+    // As many rows as the message asks for are enough; clearly fewer are not.
+    for (rows, told) in [(1300, false), (1400, true)] {
+        folder.file("fewer.npy", npy("<f4", &format!("({rows}, 128)"), &f32_bytes(&fours[..rows * 128])));
+        file("fewer-labels.npy", &labels[..rows]);
+        let words = "plan --public-sample fewer.npy --public-labels fewer-labels.npy --epsilon 3 --range 0,1 --json";
+        let said = folder.ok(words);
+        assert_eq!(said.contains("too small to tell what to expect; give 1,400 rows or more"), !told, "{rows} {said}");
+    }
     for (labels, why) in [
         ("few.npy", "1599 labels for 1600 rows: each row needs one"),
         ("one.npy", "at least two classes"),

@@ -86,7 +86,7 @@ impl Measured {
     }
 
     /// What choices are judged by: between private rows, and with exact ones on the other side.
-    pub(super) fn shares(&self) -> (f64, f64) {
+    pub fn shares(&self) -> (f64, f64) {
         match self {
             Self::Search { recall, .. } => (recall.private, recall.exact_query),
             Self::Training { accuracy, .. } => (accuracy.private, accuracy.exact_rows),
