@@ -9,7 +9,7 @@ fn levels() -> [(&'static str, bool); 4] {
     let has = {
         use std::arch::is_x86_feature_detected as has;
         let ordinary = has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq");
-        (has!("avx2"), ordinary && has!("avx512vbmi") && has!("avx512vnni"))
+        (has!("avx2"), ordinary && has!("avx512vbmi") && has!("avx512vnni") && has!("avx512vpopcntdq"))
     };
     #[cfg(not(target_arch = "x86_64"))]
     let has = (false, false);

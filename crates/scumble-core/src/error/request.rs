@@ -73,7 +73,8 @@ pub enum SimdError {
     #[error("SCUMBLE_SIMD={level}, but this processor has no {level}")]
     Lacking { level: &'static str },
     #[error(
-        "SCUMBLE_SIMD=avx512, but this processor has no avx512 (F, BW, VL, DQ, VBMI and VNNI: Ice Lake, Zen 4 and later)"
+        "SCUMBLE_SIMD=avx512, but this processor has no avx512 (F, BW, VL, DQ, VBMI, VNNI and VPOPCNTDQ: Ice Lake, Zen 4 and \
+         later)"
     )]
     LackingAvx512,
     #[error("SCUMBLE_SIMD must be scalar, avx2, avx512 or neon")]

@@ -33,7 +33,7 @@ pub enum Level {
     /// AVX2 and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx2(Found),
-    /// AVX-512 F, BW, VL, DQ, VBMI and VNNI.
+    /// AVX-512 F, BW, VL, DQ, VBMI, VNNI and VPOPCNTDQ.
     #[cfg(target_arch = "x86_64")]
     Avx512(Found),
     /// NEON.
@@ -115,7 +115,7 @@ fn has_avx2() -> bool {
 fn has_avx512() -> bool {
     use std::arch::is_x86_feature_detected as has;
     let ordinary = has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq");
-    has_avx2() && ordinary && has!("avx512vbmi") && has!("avx512vnni")
+    has_avx2() && ordinary && has!("avx512vbmi") && has!("avx512vnni") && has!("avx512vpopcntdq")
 }
 
 /// Values side by side in a block: rows that the projection and the samplers take at a time.
@@ -136,7 +136,7 @@ macro_rules! simd_kernel {
                 // SAFETY: the level proves that the processor has AVX2, FMA and POPCNT.
                 $crate::simd::Level::Avx2(_) => unsafe { avx2::$name($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: the level proves that the processor has AVX-512 F, BW, VL, DQ, VBMI and VNNI.
+                // SAFETY: the level proves that the processor has AVX-512 F, BW, VL, DQ, VBMI, VNNI and VPOPCNTDQ.
                 $crate::simd::Level::Avx512(_) => unsafe { avx512::$name($($arg),*) },
                 #[cfg(target_arch = "aarch64")]
                 #[allow(unused_unsafe)] // the plain kernels among them need nothing

@@ -19,7 +19,7 @@ pub(crate) use top::Top;
 
 use crate::certificate::Certificate;
 use crate::release::{Encoder, Encoding, Release};
-use kernels::{MOST_BYTES, NibbleTables, QUERIES, ROWS, TILE};
+use kernels::{MOST_BYTES, QUERIES, ROWS, TILE, Turned};
 use rayon::prelude::*;
 use scumble_core::error::{DataError, DataErrorKind, ParameterError};
 use scumble_core::mechanism::{Mechanism, OutputKind, Perturbation};
@@ -299,16 +299,16 @@ struct HammingScan {
     level: Level,
     width: usize,
     queries: Vec<Vec<u8>>,
-    tables: Vec<NibbleTables>, // none for few queries: turning bits into lanes does not pay then
+    turned: Vec<Turned>, // none for few queries: turning bits into lanes does not pay then
 }
 
 impl HammingScan {
     fn new(level: Level, width: usize, queries: Vec<&[u8]>) -> Self {
-        let tables = match queries.len() > 3 && width <= MOST_BYTES {
-            true => queries.iter().map(|query| kernels::nibble_tables(query)).collect(),
+        let turned = match queries.len() > 3 && width <= MOST_BYTES {
+            true => queries.iter().map(|query| Turned::new(query)).collect(),
             false => Vec::new(),
         };
-        Self { level, width, queries: queries.into_iter().map(<[u8]>::to_vec).collect(), tables }
+        Self { level, width, queries: queries.into_iter().map(<[u8]>::to_vec).collect(), turned }
     }
 
     fn fresh(&self, top: usize) -> Vec<Nearest> {
@@ -317,20 +317,20 @@ impl HammingScan {
 
     /// All queries meet a block of rows while it is in the cache.
     fn scan(&self, first: usize, rows: &[u8], nearest: &mut [Nearest]) {
-        let Self { level, width, queries, tables } = self;
+        let Self { level, width, queries, turned } = self;
         let (level, width) = (*level, *width);
         assert!(first + rows.len() / width <= u32::MAX as usize, "rows are numbered in 32 bits");
-        let whole = if tables.is_empty() { 0 } else { rows.len() / (ROWS * width) * ROWS };
+        let whole = if turned.is_empty() { 0 } else { rows.len() / (ROWS * width) * ROWS };
         let (blocks, rest) = rows.split_at(whole * width);
-        let (mut low, mut high) = (Aligned::new(width * ROWS), Aligned::new(width * ROWS));
+        let mut lanes = Aligned::new(kernels::turned_bytes(width));
         for (block, rows) in blocks.chunks_exact(ROWS * width).enumerate() {
-            kernels::split_nibbles(level, rows, width, &mut low, &mut high);
-            for (tables, nearest) in tables.chunks(2).zip(nearest.chunks_mut(2)) {
+            kernels::turn(level, rows, width, &mut lanes);
+            for (turned, nearest) in turned.chunks(2).zip(nearest.chunks_mut(2)) {
                 let (mut out, mut masks) = ([[0; ROWS]; 2], [0; 2]);
                 let last = nearest.len() - 1; // an odd query is compared with itself
                 let limits = [0, last].map(|q| nearest[q].limit() as u16);
-                let pair = [&tables[0], &tables[last]];
-                kernels::distances(level, &low, &high, pair, limits, &mut out, &mut masks);
+                let pair = [&turned[0], &turned[last]];
+                kernels::distances(level, &lanes, pair, limits, &mut out, &mut masks);
                 for ((nearest, out), mut mask) in nearest.iter_mut().zip(&out).zip(masks) {
                     while mask != 0 {
                         let r = mask.trailing_zeros() as usize;
@@ -630,16 +630,17 @@ mod tests {
         let byte = |i: usize| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 45) as u8;
         for width in 1..=300 {
             let rows: Vec<u8> = (0..ROWS * width).map(byte).collect();
-            let [a, b] =
-                [7, 13].map(|start| kernels::nibble_tables(&(0..width).map(|i| byte(i + start)).collect::<Vec<_>>()));
+            let [a, b] = [7, 13].map(|start| Turned::new(&(0..width).map(|i| byte(i + start)).collect::<Vec<_>>()));
             let limits = [4 * width as u16, 4 * width as u16 + 2];
             let all: Vec<_> = Level::all()
                 .map(|level| {
-                    let (mut low, mut high) = (vec![0; rows.len()], vec![0; rows.len()]);
+                    let mut lanes = vec![0xa5; kernels::turned_bytes(width)]; // what stood there before does not count
                     let (mut out, mut masks) = ([[0; ROWS]; 2], [0; 2]);
-                    kernels::split_nibbles(level, &rows, width, &mut low, &mut high);
-                    kernels::distances(level, &low, &high, [&a, &b], limits, &mut out, &mut masks);
-                    (low, high, out, masks)
+                    kernels::turn(level, &rows, width, &mut lanes);
+                    kernels::distances(level, &lanes, [&a, &b], limits, &mut out, &mut masks);
+                    // Distances that nobody looks at may stay unwritten.
+                    out.iter_mut().zip(masks).filter(|(_, mask)| *mask == 0).for_each(|(out, _)| *out = [0; ROWS]);
+                    (out, masks)
                 })
                 .collect();
             assert!(all.iter().all(|this| *this == all[0]), "{width}");

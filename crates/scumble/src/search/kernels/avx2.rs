@@ -1,33 +1,32 @@
 //! The kernels for AVX2.
 
-use super::{CHUNK, NibbleTables, QUERIES, ROWS, TILE, scalar};
+use super::{CHUNK, QUERIES, ROWS, TILE, Turned, nibbles, nibbles_mut, scalar};
 use scumble_core::simd::avx2::{Matrix, joined, load, load_floats, prefetch, store, transposed_bytes, twice};
 use std::arch::x86_64::*;
 
 #[target_feature(enable = "avx2")]
-pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
+pub(super) fn turn(rows: &[u8], width: usize, lanes: &mut [u8]) {
     let mask = _mm256_set1_epi8(15);
     let matrix = Matrix::new(rows, width, ROWS, width);
     let whole = width / 16 * 16;
+    let [low, high] = nibbles_mut(lanes, width);
     for c in (0..whole).step_by(16) {
         for half in [0, 32] {
             // SAFETY: 64 rows and at least c + 16 columns are there.
             let v = transposed_bytes(|r| unsafe { matrix.two(half + r, half + r + 16, c) });
-            let (low, high) = (&mut low.as_chunks_mut::<ROWS>().0[c..], &mut high.as_chunks_mut::<ROWS>().0[c..]);
-            for (v, (low, high)) in v.into_iter().zip(low.iter_mut().zip(high)) {
+            for (v, (low, high)) in v.into_iter().zip(low[c..].iter_mut().zip(&mut high[c..])) {
                 store(&mut low[half..], _mm256_and_si256(v, mask));
                 store(&mut high[half..], _mm256_and_si256(_mm256_srli_epi16::<4>(v), mask));
             }
         }
     }
-    scalar::split_nibbles_from(whole, rows, width, low, high);
+    scalar::turn_from(whole, rows, width, lanes);
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn distances(
-    low: &[u8],
-    high: &[u8],
-    queries: [&NibbleTables; 2],
+    lanes: &[u8],
+    queries: [&Turned; 2],
     limits: [u16; 2],
     out: &mut [[u16; ROWS]; 2],
     masks: &mut [u64; 2],
@@ -36,8 +35,8 @@ pub(super) fn distances(
     const PART: usize = 31;
     let zero = _mm256_setzero_si256();
     let mut wide = [[zero; 4]; 2]; // interleaved within halves, put in order at the end
-    let (low, high) = (low.as_chunks::<ROWS>().0, high.as_chunks::<ROWS>().0);
-    let [first, second] = queries.map(|query| &query[..low.len()]);
+    let [low, high] = nibbles(lanes, queries[0].tables.len());
+    let [first, second] = queries.map(|query| &query.tables[..low.len()]);
     let parts = low.chunks(PART).zip(high.chunks(PART)).zip(first.chunks(PART)).zip(second.chunks(PART));
     for (((low, high), first), second) in parts {
         let mut sums = [[zero; 2]; 2];
@@ -77,8 +76,8 @@ pub(super) fn distances(
 
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
-    // Memory is the limit: rows that come 3 KiB later are asked for now.
-    scalar::row_distances(rows, query, out, |row| prefetch(row, 3 << 10));
+    // Memory is the limit: rows that come 16 KiB later are asked for now.
+    scalar::row_distances(rows, query, out, |row| prefetch(row, 16 << 10));
 }
 
 #[target_feature(enable = "avx2")]

@@ -1,10 +1,100 @@
-//! The kernels for AVX-512 are those of AVX2: counting bits by look-ups is bound by a unit that is as wide there, and one query by
-//! memory. Inner products have twice as many registers to choose from.
+//! The kernels for AVX-512: it counts the bits of words, and has twice as many registers to choose from. One query takes the
+//! kernel of AVX2: memory is its limit.
 
 use super::avx2::{add_lanes, dots_kernel, end};
-pub(super) use super::avx2::{distances, dot, dots_one, look_up, plain_distances, split_nibbles};
-use super::{CHUNK, QUERIES, TILE};
+pub(super) use super::avx2::{dot, dots_one, look_up, plain_distances};
+use super::{CHUNK, QUERIES, ROWS, TILE, Turned};
 use scumble_core::simd::avx2::load_floats;
+use scumble_core::simd::avx512::{load, store};
 use std::arch::x86_64::*;
 
+/// Words of 64 bits in a register.
+const WORDS: usize = 8;
+
+/// Bytes of a register.
+const BYTES: usize = 64;
+
 dots_kernel!("avx2,fma,avx512f,avx512vl");
+
+/// Word j of row r at `8 * (j * ROWS + r)`, the last filled with zeros.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn turn(rows: &[u8], width: usize, lanes: &mut [u8]) {
+    for (start, lanes) in (0..width).step_by(BYTES).zip(lanes.chunks_mut(WORDS * 8 * ROWS)) {
+        let bytes = BYTES.min(width - start);
+        for (group, rows) in rows.chunks_exact(WORDS * width).enumerate().take(ROWS / WORDS) {
+            let words = transposed(std::array::from_fn(|r| load_some(&rows[r * width + start..][..bytes])));
+            for (lane, words) in lanes.chunks_exact_mut(8 * ROWS).zip(words).take(bytes.div_ceil(8)) {
+                store(&mut lane[BYTES * group..], words);
+            }
+        }
+    }
+}
+
+/// At most 64 bytes, filled with zeros.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load_some(bytes: &[u8]) -> __m512i {
+    let mask = u64::MAX.checked_shr((BYTES - bytes.len().min(BYTES)) as u32).unwrap_or(0);
+    // SAFETY: only the bytes of the mask are read, and those are there.
+    unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().cast()) }
+}
+
+/// Eight registers of eight words: word j of register r becomes word r of register j.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn transposed(v: [__m512i; WORDS]) -> [__m512i; WORDS] {
+    let pairs: [_; 4] = std::array::from_fn(|i| {
+        let (a, b) = (v[2 * i], v[2 * i + 1]);
+        [_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)]
+    });
+    let mut out = v;
+    for odd in 0..2 {
+        let [a, b, c, d] = pairs.map(|pair| pair[odd]);
+        let ([a, b], [c, d]) = (quarters(a, b), quarters(c, d));
+        [out[odd], out[4 + odd]] = quarters(a, c);
+        [out[2 + odd], out[6 + odd]] = quarters(b, d);
+    }
+    out
+}
+
+/// The quarters 0 and 2 of two registers, and the quarters 1 and 3.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn quarters(a: __m512i, b: __m512i) -> [__m512i; 2] {
+    [_mm512_shuffle_i64x2::<0b10_00_10_00>(a, b), _mm512_shuffle_i64x2::<0b11_01_11_01>(a, b)]
+}
+
+/// The sums of all rows for both queries stay in sixteen registers.
+#[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq")]
+pub(super) fn distances(
+    lanes: &[u8],
+    queries: [&Turned; 2],
+    limits: [u16; 2],
+    out: &mut [[u16; ROWS]; 2],
+    masks: &mut [u64; 2],
+) {
+    let mut sums = [[_mm512_setzero_si512(); ROWS / WORDS]; 2];
+    let words = queries[0].words.iter().zip(&queries[1].words);
+    for (lane, (first, second)) in lanes.as_chunks::<{ 8 * ROWS }>().0.iter().zip(words) {
+        let queries = [_mm512_set1_epi64(*first as i64), _mm512_set1_epi64(*second as i64)];
+        for (i, rows) in lane.as_chunks::<BYTES>().0.iter().enumerate() {
+            let rows = load(rows);
+            for (sums, query) in sums.iter_mut().zip(queries) {
+                sums[i] = _mm512_add_epi64(sums[i], _mm512_popcnt_epi64(_mm512_xor_si512(rows, query)));
+            }
+        }
+    }
+    for (((sums, out), limit), mask) in sums.into_iter().zip(out).zip(limits).zip(masks) {
+        let limit = _mm512_set1_epi64(limit.into());
+        *mask = 0;
+        // Most blocks have nothing below the limit, which the least of them tells.
+        let least = sums.into_iter().reduce(|a, b| _mm512_min_epu64(a, b)).expect("there are eight");
+        if _mm512_cmplt_epu64_mask(least, limit) != 0 {
+            for (i, (out, sums)) in out.as_chunks_mut::<WORDS>().0.iter_mut().zip(sums).enumerate() {
+                // SAFETY: eight words of 16 bits are writable, at any alignment.
+                unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), _mm512_cvtepi64_epi16(sums)) }
+                *mask |= u64::from(_mm512_cmplt_epu64_mask(sums, limit)) << (WORDS * i);
+            }
+        }
+    }
+}

@@ -27,25 +27,56 @@ pub(super) const QUERIES: usize = 3;
 /// Running sums of an inner product.
 const CHUNK: usize = 8;
 
-/// For each byte of a query: how many bits differ from each of 16 low, then of 16 high nibbles.
-pub(super) type NibbleTables = Vec<[[u8; 16]; 2]>;
+/// A query as [`distances`] reads it.
+pub(super) struct Turned {
+    /// For each byte: how many bits differ from each of 16 low, then of 16 high nibbles.
+    tables: Vec<[[u8; 16]; 2]>,
+    /// Its words of 64 bits, the last filled with zeros.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    words: Vec<u64>,
+}
 
-/// The nibble tables of one query.
-pub(super) fn nibble_tables(query: &[u8]) -> NibbleTables {
-    let differing = |nibble: u8| std::array::from_fn(|other| (nibble ^ other as u8).count_ones() as u8);
-    query.iter().map(|byte| [differing(byte & 15), differing(byte >> 4)]).collect()
+impl Turned {
+    pub(super) fn new(query: &[u8]) -> Self {
+        let differing = |nibble: u8| std::array::from_fn(|other| (nibble ^ other as u8).count_ones() as u8);
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_ne_bytes(word)
+        };
+        Self {
+            tables: query.iter().map(|byte| [differing(byte & 15), differing(byte >> 4)]).collect(),
+            words: query.chunks(8).map(word).collect(),
+        }
+    }
+}
+
+/// Bytes that [`ROWS`] rows of `width` bytes take when they are turned, at any level.
+pub(super) fn turned_bytes(width: usize) -> usize {
+    ROWS * (2 * width).next_multiple_of(8)
+}
+
+/// The nibbles of turned rows: all low ones, then all high ones; row r of byte j at `j * ROWS + r`.
+fn nibbles<T>(lanes: &[T], width: usize) -> [&[[T; ROWS]]; 2] {
+    let lanes = lanes.as_chunks().0;
+    [&lanes[..width], &lanes[width..2 * width]]
+}
+
+/// The same, to be written.
+fn nibbles_mut<T>(lanes: &mut [T], width: usize) -> [&mut [[T; ROWS]]; 2] {
+    let (low, high) = lanes.as_chunks_mut().0[..2 * width].split_at_mut(width);
+    [low, high]
 }
 
 kernel! {
-    /// Low and high nibbles of [`ROWS`] rows of `width` bytes, lane by lane: row r of byte j at `j * ROWS + r`.
-    split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8])
+    /// Turns [`ROWS`] rows of `width` bytes into lanes, for [`distances`]: nibbles of all rows side by side, or words.
+    turn(rows: &[u8], width: usize, lanes: &mut [u8])
 }
 kernel! {
-    /// Hamming distances of [`ROWS`] rows to two queries of at most [`MOST_BYTES`]; sets bit r of a query's mask if row r
-    /// is below its limit.
+    /// Hamming distances of [`ROWS`] turned rows to two queries of at most [`MOST_BYTES`]; sets bit r of a query's mask if
+    /// row r is below its limit. Where no row is, the distances may stay unwritten.
     distances(
-        low: &[u8], high: &[u8], queries: [&NibbleTables; 2], limits: [u16; 2], out: &mut [[u16; ROWS]; 2],
-        masks: &mut [u64; 2],
+        lanes: &[u8], queries: [&Turned; 2], limits: [u16; 2], out: &mut [[u16; ROWS]; 2], masks: &mut [u64; 2],
     )
 }
 kernel! {

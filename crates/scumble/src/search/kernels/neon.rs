@@ -2,7 +2,7 @@
 //! processor has.
 
 pub(super) use super::scalar::{dot, dots, dots_one, look_up};
-use super::{NibbleTables, ROWS, scalar};
+use super::{ROWS, Turned, nibbles, nibbles_mut, scalar};
 use scumble_core::simd::neon::{load, store, transposed_bytes};
 use std::arch::aarch64::*;
 
@@ -10,13 +10,13 @@ use std::arch::aarch64::*;
 const PART: usize = 31;
 
 #[target_feature(enable = "neon")]
-pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
+pub(super) fn turn(rows: &[u8], width: usize, lanes: &mut [u8]) {
     let whole = width / 16 * 16;
+    let [low, high] = nibbles_mut(lanes, width);
     for (r, rows) in (0..ROWS).step_by(16).zip(rows[..ROWS * width].chunks_exact(16 * width)) {
         // Cut to one length: a column is then checked once for all rows.
         let rows: [_; 16] = std::array::from_fn(|i| &rows[i * width..][..whole]);
-        let low = low[..whole * ROWS].as_chunks_mut::<ROWS>().0.as_chunks_mut::<16>().0;
-        let high = high[..whole * ROWS].as_chunks_mut::<ROWS>().0.as_chunks_mut::<16>().0;
+        let (low, high) = (low.as_chunks_mut::<16>().0, high.as_chunks_mut::<16>().0);
         for (c, (low, high)) in (0..whole).step_by(16).zip(low.iter_mut().zip(high)) {
             let v = transposed_bytes(|i| load(&rows[i][c..]));
             for (v, (low, high)) in v.into_iter().zip(low.iter_mut().zip(high)) {
@@ -25,21 +25,20 @@ pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mu
             }
         }
     }
-    scalar::split_nibbles_from(whole, rows, width, low, high);
+    scalar::turn_from(whole, rows, width, lanes);
 }
 
 #[target_feature(enable = "neon")]
 pub(super) fn distances(
-    low: &[u8],
-    high: &[u8],
-    queries: [&NibbleTables; 2],
+    lanes: &[u8],
+    queries: [&Turned; 2],
     limits: [u16; 2],
     out: &mut [[u16; ROWS]; 2],
     masks: &mut [u64; 2],
 ) {
     *out = [[0; ROWS]; 2];
-    let (low, high) = (low.as_chunks::<ROWS>().0, high.as_chunks::<ROWS>().0);
-    let [first, second] = queries.map(|query| &query[..low.len()]);
+    let [low, high] = nibbles(lanes, queries[0].tables.len());
+    let [first, second] = queries.map(|query| &query.tables[..low.len()]);
     let parts = low.chunks(PART).zip(high.chunks(PART)).zip(first.chunks(PART)).zip(second.chunks(PART));
     for (((low, high), first), second) in parts {
         let mut sums = [[vdupq_n_u8(0); ROWS / 16]; 2];

@@ -1,32 +1,33 @@
 //! The plain kernels.
 
-use super::{CHUNK, NibbleTables, QUERIES, ROWS, TILE};
+use super::{CHUNK, QUERIES, ROWS, TILE, Turned, nibbles, nibbles_mut};
 
-pub(super) fn split_nibbles(rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
-    split_nibbles_from(0, rows, width, low, high);
+pub(super) fn turn(rows: &[u8], width: usize, lanes: &mut [u8]) {
+    turn_from(0, rows, width, lanes);
 }
 
 /// The same from a byte of the rows on.
-pub(super) fn split_nibbles_from(first: usize, rows: &[u8], width: usize, low: &mut [u8], high: &mut [u8]) {
+pub(super) fn turn_from(first: usize, rows: &[u8], width: usize, lanes: &mut [u8]) {
+    let [low, high] = nibbles_mut(lanes, width);
     for (r, row) in rows.chunks_exact(width).enumerate().take(ROWS) {
-        for (j, byte) in row.iter().enumerate().skip(first) {
-            low[j * ROWS + r] = byte & 15;
-            high[j * ROWS + r] = byte >> 4;
+        for ((byte, low), high) in row.iter().zip(&mut *low).zip(&mut *high).skip(first) {
+            low[r] = byte & 15;
+            high[r] = byte >> 4;
         }
     }
 }
 
 pub(super) fn distances(
-    low: &[u8],
-    high: &[u8],
-    queries: [&NibbleTables; 2],
+    lanes: &[u8],
+    queries: [&Turned; 2],
     limits: [u16; 2],
     out: &mut [[u16; ROWS]; 2],
     masks: &mut [u64; 2],
 ) {
     for (((query, limit), out), mask) in queries.into_iter().zip(limits).zip(out).zip(masks) {
         out.fill(0);
-        for ((low, high), [of_low, of_high]) in low.chunks_exact(ROWS).zip(high.chunks_exact(ROWS)).zip(query) {
+        let [low, high] = nibbles(lanes, query.tables.len());
+        for ((low, high), [of_low, of_high]) in low.iter().zip(high).zip(&query.tables) {
             for ((sum, &low), &high) in out.iter_mut().zip(low).zip(high) {
                 *sum += u16::from(of_low[usize::from(low)] + of_high[usize::from(high)]);
             }
