@@ -56,7 +56,7 @@ def release_file(
     (64, (64, 16))
     """
     charged = None if account is None else (os.fspath(account.ledger), account.dataset, account.limit)
-    reading = {"format": format, "column": column, "id": id, "label": label, "person": person, "dim": None, "header": header}
+    reading = how_to_read(column, id, label, format=format, header=header, person=person)
     bound = None if rows_per_person is None else (rows_per_person, person_delta)
     text, left_out = _scumble.release_file(
         mechanism._inner,
@@ -73,3 +73,16 @@ def release_file(
     if left_out:
         warnings.warn(f"{left_out} rows are left out (for you only: it tells how many rows persons have)", stacklevel=2)
     return json.loads(text)
+
+
+def how_to_read(
+    column: str | None,
+    id: str | None,
+    label: str | None,
+    *,
+    format: str | None = None,
+    header: bool | None = None,
+    person: str | None = None,
+) -> dict[str, Any]:
+    """How the library reads a file; what is None is as the library has it."""
+    return {"format": format, "column": column, "id": id, "label": label, "person": person, "dim": None, "header": header}

@@ -33,6 +33,8 @@ __all__ = [
     "public_name",
     "refusals",
     "release_file",
+    "release_part",
+    "row_groups",
     "search",
     "statement",
     "statistics",
@@ -131,6 +133,17 @@ def release_file(
     bound: tuple[int, float | None] | None = None,
 ) -> tuple[str, int]: ...
 
+def row_groups(path: str | PathLike[str], reading: dict[str, Any]) -> list[tuple[int, int]]: ...
+def release_part(
+    mechanism: Mechanism,
+    key: bytes,
+    input: str | PathLike[str],
+    groups: tuple[int, int],
+    out: str | PathLike[str],
+    reading: dict[str, Any],
+    encoding: str | None,
+    with_ids: bool,
+) -> None: ...
 def keygen(sticky: bool) -> tuple[str, str | None]: ...
 def sticky_seed(key: bytes) -> list[int]: ...
 def ledger_statement(ledger: str | PathLike[str]) -> str: ...

@@ -11,7 +11,7 @@ import os
 import pathlib
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -19,43 +19,43 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ._errors import FileError
+from . import _scumble
+from ._errors import FileError, ScumbleError
 from .arrow import plain_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
 PIECE_BYTES = 128 << 20
-BATCH_BYTES = 16 << 20
 FEW_IDS = 1 << 23
 
 
 class Piece(NamedTuple):
-    """Row groups of a file."""
+    """Row groups of a file, from the first to before the second of `groups`."""
 
     number: int
     path: str
-    groups: list[int]
+    groups: tuple[int, int]
     rows: int
-    batch_rows: int
 
 
-def pieces(df: DataFrame, columns: Sequence[str]) -> list[Piece] | None:
-    """What `df` reads, if it is nothing but Parquet files that can be opened here, with these columns in each."""
+Task = Callable[[Piece, str], None]
+"""Releases a piece into a new file."""
+
+
+def pieces(df: DataFrame, reading: dict[str, Any]) -> list[Piece] | None:
+    """What `df` reads, if it is nothing but Parquet files that can be opened here, with the columns of `reading` in each,
+    and with rows."""
     paths = _scanned(df)
-    if paths is None or not all(os.path.isfile(path) for path in paths):
+    if not paths or not all(os.path.isfile(path) for path in paths):
         return None
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda path: _groups(path, columns), paths))
-    if not found or any(groups is None for groups in found):
-        return None
-    cut = [(path, part) for path, groups in zip(paths, found) for part in _cut(groups or [])]
-    return [
-        Piece(number, path, [group for group, _, _ in part], sum(rows for _, rows, _ in part), _batch_rows(part))
-        for number, (path, part) in enumerate(cut)
-    ]
+        try:
+            found = list(pool.map(lambda path: _scumble.row_groups(path, reading), paths))
+        except ScumbleError:  # a column is missing, or written in a way that only Spark knows
+            return None
+    cut = [(path, *part) for path, groups in zip(paths, found) for part in _cut(groups)]
+    return [Piece(number, *piece) for number, piece in enumerate(cut)] or None
 
 
 def _scanned(df: DataFrame) -> list[str] | None:
@@ -83,29 +83,16 @@ def _kind(java: Any) -> str:
     return java.getClass().getSimpleName()
 
 
-def _groups(path: str, columns: Sequence[str]) -> list[tuple[int, int, int]] | None:
-    """(row group, rows, bytes) of a file; None if a column is missing."""
-    with pq.ParquetFile(path) as file:
-        if not set(columns) <= set(file.schema_arrow.names):
-            return None
-        found = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-        return [(i, group.num_rows, group.total_byte_size) for i, group in enumerate(found) if group.num_rows]
-
-
-def _cut(groups: list[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int]]]:
-    part: list[tuple[int, int, int]] = []
-    for group in groups:
-        if part and sum(size for _, _, size in part) + group[2] > PIECE_BYTES:
-            yield part
-            part = []
-        part.append(group)
-    if part:
-        yield part
-
-
-def _batch_rows(part: list[tuple[int, int, int]]) -> int:
-    rows, size = sum(rows for _, rows, _ in part), sum(size for _, _, size in part)
-    return max(1, BATCH_BYTES * rows // max(1, size))
+def _cut(groups: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], int]]:
+    """Cuts the (rows, bytes) of row groups into pieces that have rows: (groups, rows) of each."""
+    start, rows, size = 0, 0, 0
+    for number, (more_rows, more_bytes) in enumerate(groups):
+        if rows and size + more_bytes > PIECE_BYTES:
+            yield (start, number), rows
+            start, rows, size = number, 0, 0
+        rows, size = rows + more_rows, size + more_bytes
+    if rows:
+        yield (start, len(groups)), rows
 
 
 def count_ids(found: list[Piece], id: str) -> tuple[int, int, int] | None:
@@ -117,7 +104,7 @@ def count_ids(found: list[Piece], id: str) -> tuple[int, int, int] | None:
     return len(ids), len(ids) - ids.null_count, pc.count_distinct(ids, mode="only_valid").as_py()
 
 
-def release(spark: SparkSession, found: list[Piece], columns: Sequence[str], task: Task, out: str) -> None:
+def release(spark: SparkSession, found: list[Piece], task: Task, out: str) -> None:
     """Runs `task` on every piece and puts the results into the new folder `out`, one file a piece.
 
     An attempt writes under a name of its own; only the files of attempts that Spark counts get their final names.
@@ -129,10 +116,11 @@ def release(spark: SparkSession, found: list[Piece], columns: Sequence[str], tas
         raise FileError(f"{out}: {error.strerror}; choose a new folder") from None
     attempts = folder / "_temporary"
     job = uuid.uuid4().hex
-    names = list(columns)
 
     def run(piece: Piece) -> tuple[int, str]:
-        return piece.number, write(piece, names, task, attempts)
+        name = uuid.uuid4().hex
+        task(piece, str(attempts / name))
+        return piece.number, name
 
     try:
         attempts.mkdir()
@@ -144,21 +132,3 @@ def release(spark: SparkSession, found: list[Piece], columns: Sequence[str], tas
         shutil.rmtree(folder, ignore_errors=True)
         raise
     (folder / "_SUCCESS").touch()
-
-
-def write(piece: Piece, columns: list[str], task: Task, folder: pathlib.Path) -> str:
-    """Releases a piece into a file of its own in `folder`; gives the file's name."""
-    name = uuid.uuid4().hex
-    writer: Any = None
-    try:
-        with pq.ParquetFile(piece.path) as file:
-            batches = file.iter_batches(piece.batch_rows, row_groups=piece.groups, columns=columns, use_threads=False)
-            for batch in task(batches):
-                if writer is None:  # noise does not compress
-                    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-                    writer = pq.ParquetWriter(folder / name, batch.schema, **plain)
-                writer.write_batch(batch)
-    finally:
-        if writer is not None:
-            writer.close()
-    return name

@@ -21,6 +21,7 @@ from pyspark.sql import types as T
 from . import _scumble, _spark_files
 from ._account import Account
 from ._errors import DataError, FileError, ParameterError
+from ._files import how_to_read
 from ._keys import Key, secret
 from ._mechanism import Mechanism
 from .arrow import ID, certificate_of, new_key, release_batches
@@ -87,19 +88,21 @@ def release(
     if target is not None:
         target.check_new()
     folder = None if target is None else target.local()
-    pieces = None if folder is None else _spark_files.pieces(df, columns)
+    reading = how_to_read(column, id or ID, label, format="parquet")
+    pieces = None if folder is None else _spark_files.pieces(df, reading)
     rows = _check_ids(df, id or ID, pieces)
     reserved = None if account is None else account.reserve(_scumble.Releaser(mechanism._inner, encoding))
-    task = _task(mechanism, key, column, id, label, encoding)
     if reserved is not None:
         reserved.keep()  # from here on tasks run, and what they show may stay
-    if out is None:
-        return df.select(*columns).mapInArrow(task, schema)
     if folder is not None and pieces is not None:
-        _spark_files.release(spark, pieces, columns, task, folder)
+        _spark_files.release(spark, pieces, _file_task(mechanism, key, reading, encoding, id is not None), folder)
     else:
-        df.select(*columns).mapInArrow(task, schema).write.parquet(out)
-    del task, key
+        released = df.select(*columns).mapInArrow(_task(mechanism, key, column, id, label, encoding), schema)
+        if out is None:
+            return released
+        released.write.parquet(out)
+        del released
+    del key
     text = _certify(spark, out, mechanism, encoding, rows, sticky_key is not None, sign, promise)
     if reserved is not None:
         reserved.record(text)
@@ -143,11 +146,7 @@ def _task(
     mechanism: Mechanism, key: bytes, column: str, id: str | None, label: str | None, encoding: str | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        # A task must not take more cores than Spark gave it. Read once, before the first row.
-        os.environ.setdefault("RAYON_NUM_THREADS", str(context.cpus() if context else 1))
+        _take_no_more_cores()
         return release_batches(
             batches,
             mechanism=mechanism,
@@ -160,6 +159,24 @@ def _task(
         )
 
     return task
+
+
+def _file_task(
+    mechanism: Mechanism, key: bytes, reading: dict[str, Any], encoding: str | None, with_ids: bool
+) -> _spark_files.Task:
+    def task(piece: _spark_files.Piece, out: str) -> None:
+        _take_no_more_cores()
+        _scumble.release_part(mechanism._inner, key, piece.path, piece.groups, out, reading, encoding, with_ids)
+
+    return task
+
+
+def _take_no_more_cores() -> None:
+    """A task must not take more cores than Spark gave it. Read once, before the first row."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    os.environ.setdefault("RAYON_NUM_THREADS", str(context.cpus() if context else 1))
 
 
 def _promise(

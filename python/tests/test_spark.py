@@ -19,6 +19,7 @@ import pytest
 import scumble
 import scumble.spark
 from conftest import mechanism, run
+from scumble._files import how_to_read
 from scumble.arrow import release_batches
 
 if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
@@ -128,13 +129,15 @@ def test_files_are_read_and_written_by_the_executors(spark, table, tmp_path, id,
     monkeypatch.setattr(scumble.spark, "new_key", lambda: KEY)
     monkeypatch.setattr(scumble._spark_files, "PIECE_BYTES", 50_000)
     plain, m, out = spark.read.parquet(table[1]), mechanism(id), str(tmp_path / "o u t")
-    assert len(scumble._spark_files.pieces(plain, ["key", "embedding"])) == 4
-    pieces = scumble._spark_files.pieces(plain.select("key", "embedding"), ["key", "embedding"])
+    reading = how_to_read("embedding", "key", None, format="parquet")
+    assert len(scumble._spark_files.pieces(plain, reading)) == 4
+    pieces = scumble._spark_files.pieces(plain.select("key", "embedding"), reading)
     assert scumble._spark_files.count_ids(pieces, "key") == (ROWS, ROWS, ROWS)
     assert scumble._spark_files.count_ids(pieces, "kind") == (ROWS, ROWS, 3)
     renamed = plain.selectExpr("kind as key", "embedding")
     for other in (plain.filter("kind = 1"), renamed, plain.repartition(2), plain.limit(5)):
-        assert scumble._spark_files.pieces(other, ["key", "embedding"]) is None
+        assert scumble._spark_files.pieces(other, reading) is None
+    assert scumble._spark_files.pieces(plain, how_to_read("embedding", "nobody", None)) is None
     back = scumble.spark.release(plain, mechanism=m, out=out, label="kind", encoding=encoding, **OPTIONS)
     through = scumble.spark.release(plain.repartition(3), mechanism=m, out=str(tmp_path / "b"), label="kind", **OPTIONS)
     assert back.schema == through.schema and back.count() == ROWS
@@ -156,11 +159,28 @@ def test_files_are_read_and_written_by_the_executors(spark, table, tmp_path, id,
 def test_another_attempt_at_a_piece_of_a_file_writes_the_same_rows(table, tmp_path):
     import pyarrow.parquet as pq
 
-    piece = scumble._spark_files.Piece(0, f"{table[1]}/0.parquet", [0], ROWS // 4, 100)
-    task = scumble.spark._task(mechanism(), KEY, "embedding", "key", None, None)
-    names = [scumble._spark_files.write(piece, ["embedding", "key"], task, tmp_path) for _ in range(2)]
+    piece = scumble._spark_files.Piece(0, f"{table[1]}/0.parquet", (0, 1), ROWS // 4)
+    task = scumble.spark._file_task(mechanism(), KEY, how_to_read("embedding", "key", None), None, True)
+    names = ["first", "second"]
+    for name in names:
+        task(piece, str(tmp_path / name))
+    with pytest.raises(scumble.FileError):
+        task(piece, str(tmp_path / "first"))  # never replaced
     first, second = (pq.read_table(tmp_path / name) for name in names)
-    assert names[0] != names[1] and first.equals(second) and first.num_rows == ROWS // 4
+    assert first.equals(second) and first.num_rows == ROWS // 4 and first.column_names == ["id", "sketch"]
+
+
+@pytest.mark.parametrize("id, encoding", [("dp-oporp-staircase", "f32"), ("dp-oporp-staircase", "i16"), ("dp-signoporp-ceil", "b1")])
+def test_spark_reads_what_the_library_writes(spark, tmp_path, id, encoding):
+    """All of it: where columns stand in another order than in the schema, Spark finds no rows and says nothing."""
+    x = np.random.default_rng(1).random((300_000, 64), dtype=np.float32)
+    r = mechanism(id).release(x, labels=np.arange(300_000) % 7, encoding=encoding)
+    r.save(tmp_path / "out.parquet")
+    found = spark.read.parquet(str(tmp_path / "out.parquet"))
+    assert found.columns == ["id", "label", "sketch"] and found.count() == 300_000
+    last = found.where("id = 299999").collect()[0]
+    sketch = np.frombuffer(last.sketch, np.uint8) if encoding == "b1" else np.array(last.sketch)
+    assert last.label == 299_999 % 7 and np.array_equal(sketch, (r.packed if encoding == "b1" else r.values)[-1])
 
 
 def test_a_sticky_key_and_a_signature(spark, table, tmp_path):

@@ -4,7 +4,8 @@ use crate::errors::OrRaise;
 use crate::keys;
 use crate::mechanism::Mechanism;
 use pyo3::prelude::*;
-use scumble::files::{AccountOf, Aside, Job, JobError, ReadOptions, RowsPerPerson, release};
+use scumble::files::{AccountOf, Aside, Job, JobError, Part, Progress, ReadOptions, RowsPerPerson};
+use scumble::files::{release, release_part as part, row_groups as groups};
 use scumble::ledger::Budget;
 use scumble::release::Releaser;
 use std::ops::ControlFlow;
@@ -43,8 +44,31 @@ pub fn release_file(
         let budget = budget.map(|(epsilon, delta)| Budget::new(epsilon, delta)).transpose().or_raise(py)?;
         PyResult::Ok(AccountOf { ledger, dataset, budget })
     });
+    let mut reading = reading.options(py)?;
+    reading.dim = reading.dim.or(Some(mechanism.inner.parameters().dim));
+    let persons = bound.map(|(rows, delta)| RowsPerPerson { rows, delta });
+    let left_out = AtomicU64::new(0);
+    let aside = |aside| {
+        if let Aside::LeftOut(rows) = aside {
+            left_out.store(rows, Ordering::Relaxed);
+        }
+    };
+    let account = account.transpose()?;
+    let certificate = watched(py, progress, |progress| {
+        let (sign, progress) = (sign.as_ref(), Some(progress));
+        let job = Job { input, reading, persons, out, sign, account, progress, aside: Some(&aside) };
+        release(&job, |_| Ok::<_, JobError>(releaser))
+    })?;
+    Ok((certificate.to_json(), left_out.into_inner()))
+}
+
+/// Runs `work` with a look at the signals (Ctrl-C) and a call of `progress` between blocks.
+fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Progress<'_>) -> Result<T, JobError> + Send,
+) -> PyResult<T> {
     let raised = Mutex::new(None);
-    // Between blocks: Ctrl-C, and the caller's own function.
     let watch = |done: u64, all: Option<u64>| {
         let seen = Python::attach(|py| {
             py.check_signals()?;
@@ -58,30 +82,41 @@ pub fn release_file(
             }
         }
     };
-    let mut reading = reading.options(py)?;
-    reading.dim = reading.dim.or(Some(mechanism.inner.parameters().dim));
-    let persons = bound.map(|(rows, delta)| RowsPerPerson { rows, delta });
-    let left_out = AtomicU64::new(0);
-    let aside = |aside| {
-        if let Aside::LeftOut(rows) = aside {
-            left_out.store(rows, Ordering::Relaxed);
-        }
-    };
-    let job = Job {
-        input,
-        reading,
-        persons,
-        out,
-        sign: sign.as_ref(),
-        account: account.transpose()?,
-        progress: Some(&watch),
-        aside: Some(&aside),
-    };
-    let released = py.detach(|| release(&job, |_| Ok::<_, JobError>(releaser)));
-    if let Some(error) = raised.lock().expect("nothing panics here").take() {
-        return Err(error);
+    let done = py.detach(|| work(&watch));
+    match raised.into_inner().expect("nothing panics here") {
+        Some(error) => Err(error),
+        None => done.or_raise(py),
     }
-    Ok((released.or_raise(py)?.to_json(), left_out.into_inner()))
+}
+
+/// (rows, bytes) of every row group of a Parquet file, whose columns are there and can be read.
+#[pyfunction]
+pub fn row_groups(py: Python<'_>, path: PathBuf, reading: Reading) -> PyResult<Vec<(u64, u64)>> {
+    groups(&path, &reading.options(py)?).or_raise(py)
+}
+
+/// Releases row groups of a Parquet file, from the first to before the second number of `groups`, into a new one, which has no certificate. Ids leave
+/// if `with_ids`.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn release_part(
+    py: Python<'_>,
+    mechanism: &Mechanism,
+    key: &[u8],
+    input: PathBuf,
+    groups: (usize, usize),
+    out: PathBuf,
+    reading: Reading,
+    encoding: Option<&str>,
+    with_ids: bool,
+) -> PyResult<()> {
+    let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
+    let releaser = Releaser::new(mechanism.inner.clone(), encoding).or_raise(py)?.keyed(keys::noise_key(py, key)?);
+    let mut reading = reading.options(py)?;
+    reading.dim = Some(mechanism.inner.parameters().dim);
+    watched(py, None, |progress| {
+        part(&Part { input, groups: groups.0..groups.1, reading, with_ids, out, progress: Some(progress) }, &releaser)
+    })
 }
 
 /// How to read a file, as keyword arguments; `None` takes the library's default.

@@ -48,7 +48,7 @@ mod _scumble {
     #[pymodule_export]
     use super::evaluate::{evaluate, evaluation_page};
     #[pymodule_export]
-    use super::job::release_file;
+    use super::job::{release_file, release_part, row_groups};
     #[pymodule_export]
     use super::keys::{keygen, sticky_seed};
     #[pymodule_export]

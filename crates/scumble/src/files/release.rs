@@ -139,6 +139,9 @@ pub enum JobError {
     /// Noise from a kept key needs row ids.
     #[error("refused: a sticky release needs row ids, to know a row again when others come and go")]
     StickyNeedsIds,
+    /// A part of a release has noise of the job's key, by the ids of its rows.
+    #[error("a part of a release needs the key of its job and the ids of its rows")]
+    PartWithoutKey,
     /// Public structure is of other rows than those that are released.
     #[error(
         "refused: the {structure} were learned from the very rows that would be released. Instead: learn them from a \
@@ -177,6 +180,7 @@ impl JobError {
             | Self::Write(_)
             | Self::NoEntropy(_)
             | Self::PersonsWithoutRows
+            | Self::PartWithoutKey
             | Self::Stopped
             | Self::Changed(_)
             | Self::SameFile(_)
@@ -204,7 +208,7 @@ pub fn release<E: From<JobError>>(
 fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Certificate, JobError> {
     let sticky = releaser.keyed_noise().is_some();
     check_sample(job, source.as_ref(), releaser)?;
-    let writer = ReleaseWriter::create(&job.out, releaser.encoder().k(), releaser.encoder().encoding())?
+    let mut writer = ReleaseWriter::create(&job.out, releaser.encoder().k(), releaser.encoder().encoding())?
         .with_beside(releaser.mechanism().parameters().beside())?;
     let chosen = job.choose(releaser)?;
     let (persons, statement) = (chosen.as_ref().map(|(persons, _)| persons), chosen.as_ref().map(|(_, words)| words));
@@ -221,7 +225,10 @@ fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Ce
         None => None,
     };
     // From here on every way out but the last gives the charge back.
-    let writer = stream(job, source, releaser, writer, persons, paid.as_deref())?;
+    let written = stream(job, source, releaser, persons, paid.as_deref(), &mut |block| writer.write(block))?;
+    if paid.is_some_and(|paid| paid.len() as u64 != written) {
+        return Err(JobError::Changed(job.input.clone()));
+    }
     let hashes = writer.hashes();
     let mut certificate = Certificate::of(releaser, hashes.rows, hashes.into());
     if let Some(statement) = statement {
@@ -363,17 +370,20 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Gives the writer back unfinished: on a failure it is dropped, and with it everything that was written.
+/// Where released blocks go.
+type Put<'a> = dyn FnMut(ReleasedBlock<'_>) -> Result<(), WriteError> + 'a;
+
+/// Releases all rows of the source, hands them to `put` in their order, and gives their number.
 ///
 /// Each worker decodes the rows that it has taken and releases them itself, while they are in its core's cache.
-fn stream(
+pub(super) fn stream(
     job: &Job<'_>,
     source: Box<dyn Source>,
     releaser: &Releaser,
-    mut writer: ReleaseWriter,
     persons: Option<&Persons>,
     paid: Option<&[Fingerprint]>,
-) -> Result<ReleaseWriter, JobError> {
+    put: &mut Put<'_>,
+) -> Result<u64, JobError> {
     let workers = parallel::threads();
     let all = source.rows_hint();
     let feed = Mutex::new(Feed::new(job, source, releaser, persons));
@@ -404,12 +414,8 @@ fn stream(
             scope.spawn(move || parallel::alone(|| work(turns))); // a thread of the pool may be waiting for it
         }
         drop(turns);
-        write(job, &mut writer, outgoing, all, &rooms)
-    })?;
-    if paid.is_some_and(|paid| paid.len() as u64 != writer.hashes().rows) {
-        return Err(JobError::Changed(job.input.clone()));
-    }
-    Ok(writer)
+        write(job, put, outgoing, all, &rooms)
+    })
 }
 
 /// The wall: a private batch in, a released block out.
@@ -444,23 +450,23 @@ fn transform(
 /// Writes blocks in the order of their turns, up to the first that has failed.
 fn write(
     job: &Job<'_>,
-    writer: &mut ReleaseWriter,
+    put: &mut Put<'_>,
     turns: Receiver<Turn>,
     all: Option<u64>,
     rooms: &Rooms,
-) -> Result<(), JobError> {
+) -> Result<u64, JobError> {
     let mut written = 0;
     for turn in turns {
         let Ok(block) = turn.recv() else { break }; // its thread has panicked
         let Block { rows, bytes, ids, labels } = block?;
-        writer.write(ReleasedBlock { rows, bytes: &bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
+        put(ReleasedBlock { rows, bytes: &bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
         rooms.give(bytes);
         written += rows as u64;
         if job.progress.is_some_and(|progress| progress(written, all).is_break()) {
             return Err(JobError::Stopped);
         }
     }
-    Ok(())
+    Ok(written)
 }
 
 /// What a sticky release would show, without showing it.

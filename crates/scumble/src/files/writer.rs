@@ -227,11 +227,7 @@ impl ReleaseWriter {
             if column.is_some_and(|column| column.len() != block.rows) {
                 return Err(WriteError::Block("ids or labels do not fit the rows"));
             }
-            if let Some(Column::Text(texts)) = column
-                && let Some(at) = texts.iter().position(|text| text.contains(['\n', '\0']))
-            {
-                return Err(WriteError::Text { row: self.rows + at as u64, column: name });
-            }
+            check_text(column, name, self.rows)?;
         }
         let kinds = [block.ids, block.labels].map(|column| column.map(Column::kind));
         if kinds[0] == Some(Kind::Float) || self.kinds.is_some_and(|before| before != kinds) {
@@ -250,12 +246,7 @@ impl ReleaseWriter {
                 }
             }
             Sink::Start => {
-                let sketch = match self.encoding {
-                    Encoding::F32 => Sketch::Floats(self.k),
-                    Encoding::I16 => Sketch::Integers(self.k, 2),
-                    Encoding::B8 => Sketch::Integers(self.k, 1),
-                    encoding => Sketch::Bytes(encoding.bytes_per_row(self.k)),
-                };
+                let sketch = stored(self.encoding, self.k);
                 let file = Sealing::new(Pending::create(&self.path)?);
                 let writer = FileWriter::new(file, sketch, kinds).map_err(|e| WriteError::io(&self.path, &e))?;
                 self.sink = Sink::Parquet(Box::new(writer));
@@ -263,6 +254,27 @@ impl ReleaseWriter {
             Sink::Parquet(_) => unreachable!("started once"),
         }
         Ok(())
+    }
+}
+
+/// Text that would not come back as it was: lines and strings of numpy end there. The first row has this number.
+pub(super) fn check_text(column: Option<&Column>, name: &'static str, first_row: u64) -> Result<(), WriteError> {
+    let Some(Column::Text(texts)) = column else { return Ok(()) };
+    match texts.iter().position(|text| text.contains(['\n', '\0'])) {
+        Some(at) => Err(WriteError::Text { row: first_row + at as u64, column: name }),
+        None => Ok(()),
+    }
+}
+
+/// How Parquet stores a sketch.
+pub(super) fn stored(encoding: Encoding, k: usize) -> Sketch {
+    match encoding {
+        Encoding::F32 => Sketch::Floats(k),
+        Encoding::I16 => Sketch::Integers(k, 2),
+        Encoding::B8 => Sketch::Integers(k, 1),
+        Encoding::B4 | Encoding::B1 | Encoding::Symbols { .. } | Encoding::Word { .. } => {
+            Sketch::Bytes(encoding.bytes_per_row(k))
+        }
     }
 }
 

@@ -21,7 +21,7 @@ mod write;
 pub use found::MECHANISM_KEY;
 pub(super) use found::{Found, check_folder};
 pub(super) use sketches::{SketchBlock, SketchPiece, Sketches};
-pub(super) use source::{names, open, read_labels};
+pub(super) use source::{names, open, open_groups, read_labels, row_groups};
 pub use write::write_table;
 pub(crate) use write::{FileWriter, Sketch};
 

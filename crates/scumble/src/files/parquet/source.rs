@@ -1,7 +1,8 @@
 //! A data set of Parquet files as an input: rows are dealt out in order, and read by whoever takes them.
 
 use super::flat::{Carried, Flat};
-use super::footer::Leaf;
+use super::footer::{Group, Leaf};
+use super::pages::Column as Chunks;
 use super::vectors::{self, Vectors};
 use super::{MOST_ROWS, Opened};
 use crate::columns::{Column, Kind};
@@ -11,6 +12,7 @@ use crate::files::error::{self, ReadError, ReadErrorKind};
 use crate::files::folder::files;
 use crate::files::input::{self, Lent, Pool};
 use crate::files::{ReadOptions, Source};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,6 +58,7 @@ struct ParquetSource {
     rows: u64,
     next: u64,
     files: std::vec::IntoIter<PathBuf>,
+    groups: Option<Range<usize>>, // of every file; all if not given
     current: PathBuf,
     file: Option<OpenFile>,
     pools: Pools,
@@ -65,7 +68,7 @@ struct ParquetSource {
 struct OpenFile {
     file: Arc<Opened>,
     places: Places,
-    next_group: usize,
+    groups: Range<usize>, // that are still to be read
     group: Option<OpenGroup>,
 }
 
@@ -87,7 +90,40 @@ struct Pools {
 }
 
 pub(in crate::files) fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>, ReadError> {
-    let files = files(path)?;
+    Ok(Box::new(open_files(files(path)?, path, options)?))
+}
+
+/// The same of some row groups of one file. Rows keep their numbers.
+pub(in crate::files) fn open_groups(
+    path: &Path,
+    groups: Range<usize>,
+    options: &ReadOptions,
+) -> Result<Box<dyn Source>, ReadError> {
+    let source = open_files(vec![path.to_owned()], path, options)?;
+    let all = &Opened::new(path)?.footer.groups;
+    let changed = || ReadError::new(path, ReadErrorKind::Changed);
+    let (before, here) = (all.get(..groups.start), all.get(groups.clone()));
+    let rows = |groups: Option<&[Group]>| groups.map(|groups| groups.iter().map(|group| group.rows).sum::<u64>());
+    let (next, rows) = (rows(before).ok_or_else(changed)?, rows(here).ok_or_else(changed)?);
+    Ok(Box::new(ParquetSource { next, rows: next + rows, groups: Some(groups), ..source }))
+}
+
+/// (rows, bytes) of the row groups of one file, whose columns are there and can be read.
+pub(in crate::files) fn row_groups(path: &Path, options: &ReadOptions) -> Result<Vec<(u64, u64)>, ReadError> {
+    let file = Opened::new(path)?;
+    let (_, Places { vector, id, label, person }) = find(&file, options)?;
+    let carried = [id, label, person].into_iter().flatten().map(|carried| carried.leaf);
+    let (leaves, pool): (Vec<Leaf>, _) = (std::iter::once(vector).chain(carried).collect(), Pool::default());
+    let group = |(number, group): (usize, &Group)| {
+        for leaf in &leaves {
+            Chunks::new(&file, *leaf, number, &pool).map_err(|kind| ReadError::new(path, kind))?;
+        }
+        Ok((group.rows, group.chunks.iter().map(|chunk| chunk.length).sum()))
+    };
+    file.footer.groups.iter().enumerate().map(group).collect()
+}
+
+fn open_files(files: Vec<PathBuf>, path: &Path, options: &ReadOptions) -> Result<ParquetSource, ReadError> {
     let mut fields: Option<Fields> = None;
     let (mut dim, mut rows) = (None, 0u64);
     for file in &files {
@@ -112,17 +148,18 @@ pub(in crate::files) fn open(path: &Path, options: &ReadOptions) -> Result<Box<d
         let kind = ReadErrorKind::Dimension { found: dim as u64, expected: expected as u64 };
         return Err(ReadError::new(path, kind));
     }
-    Ok(Box::new(ParquetSource {
+    Ok(ParquetSource {
         options: options.clone(),
         fields,
         dim,
         rows,
         next: 0,
         files: files.into_iter(),
+        groups: None,
         current: PathBuf::new(),
         file: None,
         pools: Pools::default(),
-    }))
+    })
 }
 
 /// Labels alone: the column `label`, or the only one.
@@ -188,8 +225,8 @@ impl ParquetSource {
                 if open.group.as_ref().is_some_and(|group| group.left > 0) {
                     break;
                 }
-                if open.next_group < open.file.footer.groups.len() {
-                    open.open_group(&self.fields, self.dim, next, &self.pools.pages)?;
+                if let Some(number) = open.groups.next() {
+                    open.open_group(number, &self.fields, self.dim, next, &self.pools.pages)?;
                     continue;
                 }
             }
@@ -199,7 +236,9 @@ impl ParquetSource {
             if fields != self.fields {
                 return Err(ReadError::new(&path, ReadErrorKind::Changed));
             }
-            self.file = Some(OpenFile { file, places, next_group: 0, group: None });
+            let all = 0..file.footer.groups.len();
+            let groups = self.groups.clone().unwrap_or(all);
+            self.file = Some(OpenFile { file, places, groups, group: None });
             self.current = path;
         }
         Ok(self.file.as_mut().and_then(|open| open.group.as_mut()))
@@ -207,9 +246,15 @@ impl ParquetSource {
 }
 
 impl OpenFile {
-    fn open_group(&mut self, fields: &Fields, dim: usize, row: u64, pool: &Pool) -> Result<(), ReadError> {
-        let (number, Places { vector, id, label, person }) = (self.next_group, &self.places);
-        self.next_group += 1;
+    fn open_group(
+        &mut self,
+        number: usize,
+        fields: &Fields,
+        dim: usize,
+        row: u64,
+        pool: &Pool,
+    ) -> Result<(), ReadError> {
+        let Places { vector, id, label, person } = &self.places;
         self.group = None;
         let left = self.file.footer.groups[number].rows;
         if left > 0 {

@@ -1,7 +1,10 @@
 //! Writing a release: sketches stored plainly, ids and labels beside them, all in one pass.
 //!
-//! Noise does not compress and has no useful statistics. Floats and packed bytes are written as they are, page by page as
-//! they come. Parquet has no integers below 32 bits, but a dictionary packs them into as many bits as their values need.
+//! Noise does not compress and has no useful statistics. Floats and packed bytes are written as they are. Parquet has no
+//! integers below 32 bits, but a dictionary packs them into as many bits as their values need.
+//!
+//! Columns follow each other in the file as they do in the schema. Some readers take the place of the first column for that
+//! of its row group: if it stood elsewhere, they would find no rows, and say nothing.
 
 use super::arrow_schema::{self, Number, Type};
 use super::hybrid::bits;
@@ -75,6 +78,8 @@ struct Group {
     bytes: usize,
     /// Sketches that wait for the page to be full; integers for the end, when it is known how many bits they take.
     waiting: Vec<u8>,
+    /// Pages of sketches, which come after the other columns.
+    pages: Vec<u8>,
     sketches: Chunk,
     columns: Vec<Column>,
 }
@@ -115,9 +120,6 @@ impl<W: Write> FileWriter<W> {
         for start in (0..rows).step_by(step) {
             let part = start..rows.min(start + step);
             let sketches = &bytes[part.start * width..part.end * width];
-            if self.group.rows == 0 {
-                self.group.sketches.start = self.at;
-            }
             self.add_sketches(sketches)?;
             for (held, column) in self.group.columns.iter_mut().zip(columns) {
                 let more = column.slice(part.clone());
@@ -164,7 +166,8 @@ impl<W: Write> FileWriter<W> {
 
     fn write_page(&mut self, sketch: Sketch, values: &[u8]) -> io::Result<()> {
         let page = Page { rows: values.len() / sketch.row_bytes(), dictionary: false, head: &[], values };
-        page.write(&mut self.out, &mut self.at, sketch.list(), &mut self.group.sketches)
+        let Group { pages, sketches, .. } = &mut self.group;
+        page.write(pages, &mut 0, sketch.list(), sketches)
     }
 
     /// Completes the file with these entries of its metadata.
@@ -228,12 +231,18 @@ impl<W: Write> FileWriter<W> {
         if self.group.rows == 0 {
             return Ok(());
         }
-        let mut encodings = vec![PLAIN, RUNS];
         if let Some(sketch @ (Sketch::Floats(_) | Sketch::Bytes(_))) = self.sketch {
             self.write_waiting(sketch)?;
         }
         let next = Group::new(&self.fields);
-        let Group { rows, mut waiting, mut sketches, columns, .. } = std::mem::replace(&mut self.group, next);
+        let Group { rows, mut waiting, mut pages, mut sketches, columns, .. } =
+            std::mem::replace(&mut self.group, next);
+        let mut chunks = Vec::new();
+        for (place, column) in columns.iter().enumerate() {
+            chunks.push(self.write_column(place, column)?);
+        }
+        sketches.start = self.at;
+        let mut encodings = vec![PLAIN, RUNS];
         let packs = match self.sketch {
             Some(Sketch::Integers(count, 1)) => {
                 self.write_integers(count, |[x]| i32::from(x as i8), &waiting, &mut sketches)?
@@ -241,17 +250,18 @@ impl<W: Write> FileWriter<W> {
             Some(Sketch::Integers(count, _)) => {
                 self.write_integers(count, |x| i32::from(i16::from_le_bytes(x)), &waiting, &mut sketches)?
             }
-            Some(Sketch::Floats(_) | Sketch::Bytes(_)) | None => false,
+            Some(Sketch::Floats(_) | Sketch::Bytes(_)) | None => {
+                self.put(&[&pages])?;
+                false
+            }
         };
         if packs {
             encodings.push(DICTIONARY);
         }
-        waiting.clear();
-        self.group.waiting = waiting;
-        let mut chunks = Vec::new();
-        for (place, column) in columns.iter().enumerate() {
-            chunks.push(self.write_column(place, column)?);
+        for room in [&mut waiting, &mut pages] {
+            room.clear();
         }
+        (self.group.waiting, self.group.pages) = (waiting, pages); // their room is used again
         if let Some(sketch) = self.sketch {
             let (path, physical): (&[&str], _) = match sketch {
                 Sketch::Floats(_) => (&[self.name, "list", "item"], 4),
@@ -395,7 +405,7 @@ impl Group {
             Type::Int(_) | Type::Bytes(_) | Type::List(..) => Kind::Int,
         };
         let columns = fields.iter().map(|(_, found)| Column::new(kind(*found))).collect();
-        Self { rows: 0, bytes: 0, waiting: Vec::new(), sketches: Chunk::default(), columns }
+        Self { rows: 0, bytes: 0, waiting: Vec::new(), pages: Vec::new(), sketches: Chunk::default(), columns }
     }
 }
 
