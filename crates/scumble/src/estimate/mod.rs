@@ -14,8 +14,8 @@ mod bins;
 
 pub mod variance;
 
+use crate::error::{CertificateError, SearchError};
 use crate::release::{Encoding, Release};
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{MechanismId, Moments, Perturbation};
 use scumble_core::noise::FlipTable;
 use scumble_core::projection::ProjectionKind;
@@ -69,7 +69,10 @@ impl Estimate {
 pub enum EstimateError {
     /// The two rows live in different projections.
     #[error(transparent)]
-    Projection(#[from] ParameterError),
+    Projection(#[from] CertificateError),
+    /// The query does not fit the release.
+    #[error(transparent)]
+    Query(#[from] SearchError),
     /// The quantity cannot be identified from this kind of release.
     #[error("{0}")]
     NotIdentifiable(String),
@@ -185,10 +188,7 @@ fn inner_product_variance(la: &Law, lb: &Law, x: &[f64], y: &[f64], g: f64) -> f
 /// that the projection spreads like a rotation, not for rows with a handful of attributes under OPORP.
 pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate, EstimateError> {
     if query.len() != a.release.k() {
-        let (found, k) = (query.len(), a.release.k());
-        return Err(
-            ParameterError::invalid(format!("the query has {found} projected values, the release has {k}")).into()
-        );
+        return Err(SearchError::QueryLength { found: query.len(), k: a.release.k() }.into());
     }
     let query: Vec<f64> = query.iter().map(|&q| q.into()).collect();
     let Perturbation::Cap(cap) = a.release.mechanism().perturbation() else {

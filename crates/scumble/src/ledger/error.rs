@@ -1,7 +1,7 @@
 //! What a ledger refuses, and what is wrong with one.
 
 use crate::accounting::{Budget, Loss, Neighbours};
-use scumble_core::error::ParameterError;
+use crate::error::LibraryError;
 use scumble_core::privacy::Unit;
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 pub enum LedgerError {
     /// A number out of its domain, or a mechanism that is not private.
     #[error(transparent)]
-    Parameter(#[from] ParameterError),
+    Parameter(#[from] LibraryError),
     /// More than what is left.
     #[error(transparent)]
     OverBudget(Box<OverBudget>),
@@ -117,7 +117,7 @@ pub enum StatementError {
     },
     /// A budget that no account can have.
     #[error(transparent)]
-    Budget(#[from] ParameterError),
+    Budget(#[from] LibraryError),
     /// A distance that is none.
     #[error("the statement does not add up: '{dataset}' has a beta that is not positive")]
     Beta {

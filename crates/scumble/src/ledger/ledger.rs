@@ -19,8 +19,8 @@ use super::error::{LedgerError, OverBudget, StatementError, budget_words, short}
 use super::names;
 use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
 use crate::certificate::Certificate;
+use crate::error::{LibraryError, ParameterError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
 use scumble_core::release::Fingerprint;
 use serde::{Deserialize, Serialize};
@@ -402,8 +402,8 @@ impl From<LedgerError> for Fault {
     }
 }
 
-impl From<ParameterError> for Fault {
-    fn from(error: ParameterError) -> Self {
+impl From<LibraryError> for Fault {
+    fn from(error: LibraryError) -> Self {
         Self::Ledger(error.into())
     }
 }
