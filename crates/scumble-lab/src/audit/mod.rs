@@ -189,7 +189,7 @@ pub enum AuditError {
     Open(#[from] OpenError),
     /// The audit's own files.
     #[error("{0}")]
-    File(String),
+    Io(String),
 }
 
 impl From<NoEntropy> for AuditError {
@@ -200,7 +200,7 @@ impl From<NoEntropy> for AuditError {
 
 impl From<std::io::Error> for AuditError {
     fn from(error: std::io::Error) -> Self {
-        Self::File(error.to_string())
+        Self::Io(error.to_string())
     }
 }
 
