@@ -1,6 +1,6 @@
 //! How a run ends: 0 done, 1 refused, 2 error, and one line on standard error.
 
-use scumble::error::{ParameterError, worded};
+use scumble::error::{LibraryError, ParameterError, worded};
 use scumble::files::{JobError, OpenError, ReadError, WriteError};
 use scumble::ledger::LedgerError;
 use scumble::plan::{AskError, PlanError};
@@ -43,6 +43,12 @@ impl Failure {
 
 impl From<ParameterError> for Failure {
     fn from(error: ParameterError) -> Self {
+        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
+    }
+}
+
+impl From<LibraryError> for Failure {
+    fn from(error: LibraryError) -> Self {
         if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
     }
 }

@@ -1,7 +1,7 @@
 //! A campaign as a collector sees it: which reports are taken when, and for how long they are kept.
 
 use scumble::campaign::Campaign;
-use scumble::error::ParameterError;
+use scumble::error::LibraryError;
 use scumble::mechanism::Mechanism;
 use scumble::release::Encoder;
 use std::fmt;
@@ -18,6 +18,23 @@ pub struct Collection {
     text: String,
 }
 
+/// Why a campaign is not collected.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectionError {
+    /// The campaign does not hold.
+    #[error(transparent)]
+    Campaign(#[from] LibraryError),
+    /// Nobody vouches for it.
+    #[error("the campaign is not signed: no device takes it")]
+    NotSigned,
+    /// Reports would be deleted before they can be exported.
+    #[error(
+        "the campaign's retention ends when its period closes, one period after its end: nothing could be exported"
+    )]
+    Retention,
+}
+
 impl fmt::Debug for Collection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Collection({})", self.name())
@@ -26,17 +43,14 @@ impl fmt::Debug for Collection {
 
 impl Collection {
     /// Reads a signed campaign. Refuses one whose reports would have to be deleted before they can be exported.
-    pub fn parse(text: &str) -> Result<Self, ParameterError> {
+    pub fn parse(text: &str) -> Result<Self, CollectionError> {
         let (campaign, mechanism, encoder) = Campaign::parse(text)?;
         if campaign.signature.is_none() {
-            return Err(ParameterError::invalid("the campaign is not signed: no device takes it"));
+            return Err(CollectionError::NotSigned);
         }
         let terms = &campaign.terms;
         if u64::from(terms.retention_days) * SECONDS_PER_DAY <= terms.periods.seconds {
-            return Err(ParameterError::invalid(
-                "the campaign's retention ends when its period closes, one period after its end: nothing could be \
-                 exported",
-            ));
+            return Err(CollectionError::Retention);
         }
         let digest = campaign.digest_bytes();
         Ok(Self { campaign, mechanism, encoder, digest, text: text.to_owned() })

@@ -2,7 +2,7 @@
 
 use crate::collection::Collection;
 use crate::intake::{Intake, IntakeError, Writers};
-use crate::server::{self, ServerSettings};
+use crate::server::{self, ServerSettings, TlsError};
 use crate::service::{Clock, Listed, Service, ServiceSettings};
 use crate::store::{Store, StoreError};
 use crate::telemetry::Telemetry;
@@ -75,9 +75,24 @@ pub enum StartError {
         /// What the system said.
         error: std::io::Error,
     },
-    /// TLS files, or another setting.
-    #[error("{0}")]
-    Setting(String),
+    /// The files of TLS.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The origin that browsers may send from.
+    #[error("the origin cannot be a header")]
+    Origin,
+    /// A clock that tells no time.
+    #[error("the clock's file holds no number of seconds since 1970")]
+    Clock,
+    /// The thread that reads the store ended.
+    #[error("the store could not be prepared")]
+    Unprepared,
+    /// The system gives no threads.
+    #[error("no threads: {0}")]
+    Threads(std::io::Error),
+    /// The system gives no signals.
+    #[error("signals cannot be watched: {0}")]
+    Signals(std::io::Error),
 }
 
 /// A collector that runs.
@@ -102,7 +117,7 @@ impl Collector {
         clock: Clock,
     ) -> Result<Self, StartError> {
         let tls = settings.tls.as_ref().map(|(certificate, key)| server::tls(certificate, key));
-        let tls = tls.transpose().map_err(StartError::Setting)?;
+        let tls = tls.transpose()?;
         let (public, admin) = (listen(settings.listen).await?, listen(settings.admin).await?);
         // Reading what a crash left takes its time, and nothing is served before.
         let (stores, listed) = tokio::task::spawn_blocking({
@@ -113,7 +128,7 @@ impl Collector {
             }
         })
         .await
-        .map_err(|_| StartError::Setting("the store could not be prepared".into()))??;
+        .map_err(|_| StartError::Unprepared)??;
         let telemetry = Telemetry::new();
         let (intake, writers) = Intake::start(stores, settings.queue, {
             let groups = telemetry.groups.clone();
@@ -121,7 +136,7 @@ impl Collector {
         });
         let service =
             Service::new(listed.clone(), intake.clone(), clock.clone(), settings.service.clone(), telemetry.clone());
-        let service = service.map_err(|_| StartError::Setting("the origin cannot be a header".into()))?;
+        let service = service.map_err(|_| StartError::Origin)?;
         let service = Arc::new(service);
         let (stop, stopped) = watch::channel(false);
         let addresses = (local(&public), local(&admin));

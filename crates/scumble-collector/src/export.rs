@@ -5,7 +5,7 @@
 //! drawn once and kept, so that writing it again gives the same file byte for byte and the order tells nothing.
 
 use crate::collection::Collection;
-use crate::store::{CampaignKey, Export, Store, StoreError};
+use crate::store::{CampaignKey, Export, Store, StoreError, StoreFault};
 use scumble::certificate::{Certificate, SigningKey};
 use scumble::entropy::{self, NoEntropy};
 use scumble::files::{ReleaseWriter, ReleasedBlock, WriteError};
@@ -139,7 +139,7 @@ fn write_rows(
         written += rows.len() as u64;
     }
     if written != export.rows {
-        return Err(StoreError::Failed("the store does not have the reports that the export records".into()).into());
+        return Err(StoreError::from(StoreFault::MissingReports).into());
     }
     Ok(())
 }

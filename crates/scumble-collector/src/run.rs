@@ -3,7 +3,7 @@
 use crate::collection::Collection;
 use crate::collector::{Collector, Settings, StartError};
 use crate::service::Clock;
-use crate::store::{self, CampaignKey, Store, StoreError};
+use crate::store::{self, CampaignKey, Store, StoreError, Unfit};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,8 +17,7 @@ use tracing::level_filters::LevelFilter;
 pub fn clock(file: Option<PathBuf>) -> Result<Clock, StartError> {
     let Some(file) = file else { return Ok(Arc::new(now)) };
     let read = move || std::fs::read_to_string(&file).ok()?.trim().parse().ok();
-    let now =
-        read().ok_or_else(|| StartError::Setting("the clock's file holds no number of seconds since 1970".into()))?;
+    let now = read().ok_or(StartError::Clock)?;
     tracing::warn!("a file says what time it is: this is a rehearsal");
     let last = AtomicU64::new(now); // stands while the file is being written
     Ok(Arc::new(move || match read() {
@@ -46,7 +45,7 @@ pub fn log(level: LevelFilter) {
 
 /// Every campaign that a store knows.
 pub fn collections(store: &mut dyn Store) -> Result<Vec<(CampaignKey, Collection)>, StoreError> {
-    let damaged = |_| StoreError::Unfit("the store holds a campaign that this version cannot read".into());
+    let damaged = |_| Unfit::Campaign;
     let known = store.campaigns()?.into_iter();
     known.map(|(key, text)| Ok((key, Collection::parse(&text).map_err(damaged)?))).collect()
 }
@@ -66,11 +65,10 @@ pub fn serve(
     }
     let known = collections(&mut *stores[0])?.into_iter().map(|(_, collection)| collection).collect();
     let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| StartError::Setting(format!("no threads: {error}")))?;
+    let runtime = runtime.map_err(StartError::Threads)?;
     runtime.block_on(async {
-        let fault = |error| StartError::Setting(format!("signals cannot be watched: {error}"));
-        let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(StartError::Signals)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(StartError::Signals)?;
         let collector = Collector::start(settings, stores, known, clock).await?;
         tracing::info!(public = %collector.public, admin = %collector.admin, "listening");
         started(collector.public, collector.admin);

@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics::Gauge;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -48,17 +48,42 @@ pub struct ServerSettings {
     pub drain: Duration,
 }
 
+/// Why TLS cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// No certificate.
+    #[error("{}: no certificate in PEM form can be read", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No key.
+    #[error("{}: no private key in PEM form can be read", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The two do not go together.
+    #[error("{}: certificate and key cannot be used: {error}", path.display())]
+    Pair {
+        /// The file of the certificate.
+        path: PathBuf,
+        /// What the library for TLS says.
+        error: tokio_rustls::rustls::Error,
+    },
+}
+
 /// Reads a certificate chain and its key (PEM).
-pub fn tls(certificate: &Path, key: &Path) -> Result<TlsAcceptor, String> {
-    let fault = |path: &Path, what: &str| format!("{}: {what}", path.display());
+pub fn tls(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(|chain| chain.collect::<Result<Vec<_>, _>>())
-        .map_err(|_| fault(certificate, "no certificate in PEM form can be read"))?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|_| fault(key, "no private key in PEM form can be read"))?;
+        .map_err(|_| TlsError::Certificate { path: certificate.to_owned() })?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|_| TlsError::Key { path: key.to_owned() })?;
     let mut config = ServerConfig::builder()
         .with_no_client_auth()
         .with_single_cert(chain, secret)
-        .map_err(|error| fault(certificate, &format!("certificate and key cannot be used: {error}")))?;
+        .map_err(|error| TlsError::Pair { path: certificate.to_owned(), error })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

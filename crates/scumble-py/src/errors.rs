@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use scumble::decode::DecodeError;
 use scumble::entropy::NoEntropy;
-use scumble::error::{DataError, ParameterError, worded};
+use scumble::error::{DataError, KeyError, LibraryError, ParameterError, worded};
 use scumble::estimate::EstimateError;
 use scumble::files::{JobError, OpenError, ReadError, ReadErrorKind, UnknownFormat, WriteError};
 use scumble::release::ReleaseError;
@@ -61,6 +61,25 @@ impl Named for ParameterError {
     }
 }
 
+impl Named for LibraryError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        raise(py, if self.is_refusal() { "NotPrivate" } else { "ParameterError" }, self)
+    }
+}
+
+impl Named for KeyError {
+    fn named(self, py: Python<'_>) -> PyErr {
+        raise(py, "ParameterError", self)
+    }
+}
+
+/// Parameters come as JSON.
+impl Named for serde_json::Error {
+    fn named(self, py: Python<'_>) -> PyErr {
+        raise(py, "ParameterError", self)
+    }
+}
+
 impl Named for DataError {
     fn named(self, py: Python<'_>) -> PyErr {
         exception(py, "DataError", (in_python(&self.to_string()), self.row, self.column))
@@ -86,7 +105,7 @@ impl Named for NoEntropy {
 impl Named for EstimateError {
     fn named(self, py: Python<'_>) -> PyErr {
         match self {
-            Self::Projection(error) => error.named(py),
+            Self::Projection(_) | Self::Query(_) => raise(py, "ParameterError", self),
             Self::NotIdentifiable(_) => raise(py, "NotIdentifiable", self),
             Self::NoSuchRow { .. } => pyo3::exceptions::PyIndexError::new_err(self.to_string()),
         }

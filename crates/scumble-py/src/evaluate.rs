@@ -16,6 +16,7 @@ impl Named for SweepError {
             Self::Parameters(error) => error.named(py),
             Self::Release(error) => error.named(py),
             Self::Plan(error) => error.named(py),
+            Self::Svm(_) => raise(py, "ParameterError", self),
             Self::Stopped => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         }
     }
@@ -45,7 +46,7 @@ pub fn evaluate<'py>(
     parameters: &str,
     request: &str,
 ) -> PyResult<String> {
-    let request: Request = serde_json::from_str(request).map_err(|error| raise(py, "ParameterError", error))?;
+    let request: Request = serde_json::from_str(request).or_raise(py)?;
     let (dim, ask) = ask(parameters).or_raise(py)?;
     let parameters = ask.request(dim, None).or_raise(py)?.parameters;
     let encoding = request.encoding.as_deref().map(str::parse).transpose().or_raise(py)?;
@@ -113,7 +114,7 @@ fn from_json(row: &Value) -> Option<Outcome> {
 /// (figures by metric as SVG, the whole page as HTML) of outcomes.
 #[pyfunction]
 pub fn evaluation_page(py: Python<'_>, title: &str, outcomes: &str) -> PyResult<(Vec<(String, String)>, String)> {
-    let rows: Vec<Value> = serde_json::from_str(outcomes).map_err(|error| raise(py, "ParameterError", error))?;
+    let rows: Vec<Value> = serde_json::from_str(outcomes).or_raise(py)?;
     let outcomes = Outcomes(rows.iter().filter_map(from_json).collect());
     let figures = outcomes.distinct(|o| o.metric.clone()).into_iter().map(|metric| {
         let svg = page::figure(&outcomes, &metric).to_svg();

@@ -6,7 +6,6 @@ use crate::keys;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use scumble::certificate::{Certificate, GuaranteeStatement, PersonStatement};
-use scumble::error::ParameterError;
 use scumble::files::{FilesHasher, MECHANISM_KEY};
 use scumble::mechanism::{self, MechanismId};
 use scumble::plan::Ask;
@@ -23,11 +22,10 @@ pub struct Mechanism {
 }
 
 /// The dimension and what is asked for, from the JSON of both.
-pub fn ask(fields: &str) -> Result<(usize, Ask), ParameterError> {
-    let wrong = |error: serde_json::Error| ParameterError::invalid(error.to_string());
-    let mut fields: Map<String, Value> = serde_json::from_str(fields).map_err(wrong)?;
-    let dim = serde_json::from_value(fields.remove("dim").unwrap_or_default()).map_err(wrong)?;
-    Ok((dim, serde_json::from_value(fields.into()).map_err(wrong)?))
+pub fn ask(fields: &str) -> serde_json::Result<(usize, Ask)> {
+    let mut fields: Map<String, Value> = serde_json::from_str(fields)?;
+    let dim = serde_json::from_value(fields.remove("dim").unwrap_or_default())?;
+    Ok((dim, serde_json::from_value(fields.into())?))
 }
 
 /// Parameters with the content of the public files that they name.

@@ -8,10 +8,10 @@
 //! The pairs: `epsilon`-DP is randomized response, loss ±epsilon. `(epsilon, delta)`-DP is the same with probability
 //! `1 - delta`, and a breach otherwise (KOV). Gaussian noise is N(0,1) against N(mu,1).
 
+use crate::error::{AccountingError, LibraryError, NotPrivate};
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
 use scumble_core::calibration::{SLACK, gaussian};
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, Perturbation};
 use scumble_core::noise::Noise;
 use scumble_core::privacy::{Guarantee, Notion, Promise, Unit, check_delta};
@@ -89,17 +89,11 @@ pub struct Gaussian {
 
 impl Loss {
     /// What a release by this mechanism costs the neighbours that it was made for.
-    pub fn of(mechanism: &Mechanism) -> Result<(Neighbours, Self), ParameterError> {
+    pub fn of(mechanism: &Mechanism) -> Result<(Neighbours, Self), LibraryError> {
         let guarantee = match mechanism.promise() {
             Promise::Private(guarantee) => guarantee,
             Promise::NotPrivate(_) => {
-                return Err(ParameterError::not_private(
-                    format!(
-                        "{} is not differentially private and has no epsilon that a ledger could take",
-                        mechanism.id()
-                    ),
-                    "a mechanism that is: dp-signoporp-ceil or dp-signrp-ceil",
-                ));
+                return Err(NotPrivate::NoEpsilon { mechanism: mechanism.id() }.into());
             }
         };
         let Guarantee { epsilon, delta, .. } = *guarantee;
@@ -133,7 +127,7 @@ impl Loss {
     ///
     /// record covers every unit, l2 covers l1 and attribute (Euclidean distance is at most the sum of the moves), l1
     /// covers attribute. A distance of n betas costs n times (group privacy): clipped rows between two rows exist.
-    pub fn charged(mechanism: &Mechanism, account: &Neighbours) -> Result<Option<Self>, ParameterError> {
+    pub fn charged(mechanism: &Mechanism, account: &Neighbours) -> Result<Option<Self>, LibraryError> {
         let (own, loss) = Self::of(mechanism)?;
         let covers = match own.unit {
             Unit::Record => true,
@@ -158,11 +152,10 @@ impl Loss {
     /// Each row is randomised on its own, so `rows` of them compose as `rows` releases of one row: pure losses add up, or
     /// compose exactly where a `delta` is asked for; Gaussian ones compose at the release's own delta, unless another is
     /// asked for; of other approximate ones the deltas add up.
-    pub fn of_person(mechanism: &Mechanism, rows: usize, delta: Option<f64>) -> Result<(f64, f64), ParameterError> {
+    pub fn of_person(mechanism: &Mechanism, rows: usize, delta: Option<f64>) -> Result<(f64, f64), LibraryError> {
         let (_, loss) = Self::of(mechanism)?;
         if !(1..=MOST_ROWS).contains(&rows) {
-            let message = format!("rows per person must be at least 1 and at most {MOST_ROWS}, got {rows}");
-            return Err(ParameterError::invalid(message));
+            return Err(AccountingError::RowsPerPerson { rows, most: MOST_ROWS }.into());
         }
         if delta.is_some() {
             check_delta(delta)?;
@@ -180,9 +173,7 @@ impl Loss {
         };
         match epsilon.is_finite() {
             true => Ok((epsilon, delta)),
-            false => Err(ParameterError::invalid(format!(
-                "{rows} rows of a person have no epsilon at a delta of {delta:e}; a delta of {summed:e} has one"
-            ))),
+            false => Err(AccountingError::PersonDelta { rows, delta, enough: summed }.into()),
         }
     }
 
@@ -222,14 +213,12 @@ pub struct Budget {
 
 impl Budget {
     /// Checks the domain.
-    pub fn new(epsilon: f64, delta: f64) -> Result<Self, ParameterError> {
+    pub fn new(epsilon: f64, delta: f64) -> Result<Self, LibraryError> {
         if !(epsilon > 0.0 && epsilon <= 1e6) {
-            return Err(ParameterError::invalid(format!("the budget must be a positive epsilon, got {epsilon}")));
+            return Err(AccountingError::BudgetEpsilon { epsilon }.into());
         }
         if !(0.0..1.0).contains(&delta) {
-            return Err(ParameterError::invalid(format!(
-                "the budget's delta must be at least 0 and below 1, got {delta}"
-            )));
+            return Err(AccountingError::BudgetDelta { delta }.into());
         }
         Ok(Self { epsilon, delta })
     }

@@ -7,6 +7,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`error`] | what can go wrong, and its sentences |
 //! | [`columns`] | ids and labels that travel beside the rows |
 //! | [`accounting`] | how losses add up |
 //! | [`certificate`] | the claim that travels with the data: certificate, signature, statement, content hashes |
@@ -81,6 +82,7 @@ pub mod campaign;
 pub mod certificate;
 pub mod columns;
 pub mod decode;
+pub mod error;
 pub mod estimate;
 pub mod files;
 pub mod ledger;
@@ -93,5 +95,5 @@ pub mod structure;
 pub mod training;
 
 pub use scumble_core::{
-    calibration, entropy, error, exact, facts, mechanism, noise, parallel, privacy, projection, simd, vectors,
+    calibration, entropy, exact, facts, mechanism, noise, parallel, privacy, projection, simd, vectors,
 };

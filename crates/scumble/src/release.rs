@@ -3,7 +3,7 @@
 
 use crate::certificate::{Certificate, ColumnLayout, ContentHasher, PersonStatement, SigningKey};
 use crate::columns::Column;
-use scumble_core::error::ParameterError;
+use crate::error::{LibraryError, PartsError};
 use scumble_core::mechanism::{Beside, Mechanism};
 pub use scumble_core::release::*;
 use scumble_core::vectors::Rows;
@@ -57,24 +57,20 @@ impl Release {
     /// Several releases as one table, in this order: what several collectors of one campaign have exported. They must be
     /// of one mechanism and encoding, and for the same campaign and persons. Ids and labels stay behind: ids number the
     /// rows of each. A row that two of them have counts twice.
-    pub fn together(parts: Vec<Self>) -> Result<Self, ParameterError> {
+    pub fn together(parts: Vec<Self>) -> Result<Self, LibraryError> {
         let mut parts = parts.into_iter();
         let Some(Self { certificate: first, mechanism, encoder, mut bytes, .. }) = parts.next() else {
-            return Err(ParameterError::invalid("there is no release"));
+            return Err(PartsError::Nothing.into());
         };
         let marks =
             |certificate: &Certificate| (certificate.sticky, certificate.person.clone(), certificate.campaign.clone());
         for part in parts {
             first.same_projection(&part.certificate)?;
             if part.mechanism.digest() != mechanism.digest() || part.encoder.encoding() != encoder.encoding() {
-                return Err(ParameterError::invalid(
-                    "the releases differ in mechanism, noise or encoding: their rows have no common law",
-                ));
+                return Err(PartsError::OtherLaw.into());
             }
             if marks(&first) != marks(&part.certificate) {
-                return Err(ParameterError::invalid(
-                    "the releases are not of one campaign, or count persons otherwise: they cannot be taken together",
-                ));
+                return Err(PartsError::OtherCampaign.into());
             }
             bytes.extend(part.bytes);
         }
@@ -91,7 +87,7 @@ impl Release {
         bytes: Vec<u8>,
         ids: Option<Column>,
         labels: Option<Column>,
-    ) -> Result<Self, ParameterError> {
+    ) -> Result<Self, LibraryError> {
         Self::from_parts_with(certificate, &Beside::default(), bytes, ids, labels)
     }
 
@@ -102,12 +98,12 @@ impl Release {
         bytes: Vec<u8>,
         ids: Option<Column>,
         labels: Option<Column>,
-    ) -> Result<Self, ParameterError> {
+    ) -> Result<Self, LibraryError> {
         let (certificate, mechanism) = Certificate::parse_with(certificate, beside)?;
         // The certificate's own statement, as its check has shown.
         let encoder = Encoder::new(&mechanism, Some(certificate.encoding.name.parse()?))?;
         if bytes.len() as u64 != certificate.rows * encoder.bytes_per_row() as u64 {
-            return Err(ParameterError::invalid("the release does not have the rows that its certificate states"));
+            return Err(PartsError::Rows.into());
         }
         Ok(Self { certificate, mechanism, encoder, bytes, ids, labels })
     }
@@ -118,7 +114,7 @@ impl Release {
         bytes: Vec<u8>,
         ids: Option<Column>,
         labels: Option<Column>,
-    ) -> Result<Self, ParameterError> {
+    ) -> Result<Self, LibraryError> {
         let release = Self::from_parts(certificate, bytes, ids, labels)?;
         let fits = |column: &Option<Column>| column.as_ref().is_none_or(|column| column.len() == release.len());
         let layout = ColumnLayout::encoded(release.encoder.encoding(), release.k());
@@ -129,7 +125,7 @@ impl Release {
         let (found, stated) = (hasher.finish(), &release.certificate.content);
         match (&found.sketch, &found.ids, &found.labels) == (&stated.sketch, &stated.ids, &stated.labels) {
             true => Ok(release),
-            false => Err(ParameterError::invalid("the data are not those that the certificate was made for")),
+            false => Err(PartsError::Content.into()),
         }
     }
 

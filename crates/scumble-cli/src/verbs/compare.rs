@@ -163,7 +163,9 @@ impl Told {
         for (key, words, estimate) in found {
             match &estimate {
                 // Another projection, or rows that do not exist: there is nothing to compare.
-                Err(EstimateError::Projection(error)) => return Err(error.clone().into()),
+                Err(error @ (EstimateError::Projection(_) | EstimateError::Query(_))) => {
+                    return Err(Failure::error(error.to_string()));
+                }
                 Err(error) => _ = self.why_not.get_or_insert(error.to_string()),
                 Ok(_) => self.any = true,
             }

@@ -214,6 +214,7 @@ impl Evaluate {
             SweepError::Parameters(error) => error.into(),
             SweepError::Plan(error) => error.into(),
             SweepError::Release(error) => Failure::error(format!("{}: {error}", self.data.display())),
+            SweepError::Svm(error) => Failure::error(error.to_string()),
             SweepError::Stopped => Failure::error("stopped"),
         }
     }

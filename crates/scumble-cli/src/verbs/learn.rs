@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::options::{Global, InputOptions, PUBLIC};
 use crate::print::{self, note};
 use clap::{Args, ValueHint};
+use scumble::error::LibraryError;
 use scumble::files::{open_release, read_all, write_public};
 use scumble::projection::{Partition, TableFile};
 use scumble::structure::{BinsOptions, learn_bins, learn_bins_from_release, learn_components, make_book};
@@ -138,7 +139,7 @@ impl Book {
     }
 }
 
-fn at(path: &Path, error: &scumble::error::ParameterError) -> Failure {
+fn at(path: &Path, error: &LibraryError) -> Failure {
     Failure::error(format!("{}: {error}", path.display()))
 }
 

@@ -7,9 +7,12 @@
 //! - An export is recorded, with the periods in it and the key of its order, before any of it is read. A period is in
 //!   at most one export.
 
+mod error;
 mod index;
 pub mod postgres;
 pub mod sqlite;
+
+pub use error::{StoreError, StoreFault, Unfit};
 
 use crate::report::Id;
 use bytes::Bytes;
@@ -83,29 +86,6 @@ pub struct PeriodCount {
     pub closed: bool,
     /// The export that it is in.
     pub export: Option<i64>,
-}
-
-/// Why a store did not do what it was asked. Never holds anything of a report.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// Written by a newer version.
-    #[error("the store has schema {found}, this version knows {SCHEMA_VERSION}: start it with a newer scumble")]
-    Newer {
-        /// Its version.
-        found: i64,
-    },
-    /// Not one of ours.
-    #[error("{0}")]
-    Unfit(String),
-    /// Another collector writes to this file.
-    #[error("another collector writes to this store: a file serves one collector, PostgreSQL serves several")]
-    InUse,
-    /// No room on the disk.
-    #[error("the disk of the store is full")]
-    Full,
-    /// Anything else: it may pass.
-    #[error("the store failed: {0}")]
-    Failed(String),
 }
 
 /// Opens a store, once per writer: `postgres://..` or a SQLite file.

@@ -3,7 +3,9 @@
 //! Taking reports holds a shared lock on their campaign for the length of a transaction, closing periods an exclusive
 //! one: after a period is closed no transaction that has not seen it can still commit.
 
-use super::{CampaignKey, Each, Export, Outcome, PeriodCount, Report, SCHEMA_VERSION, Store, StoreError};
+use super::{
+    CampaignKey, Each, Export, Outcome, PeriodCount, Report, SCHEMA_VERSION, Store, StoreError, StoreFault, Unfit,
+};
 use crate::report::{ID_BYTES, Id};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use std::collections::HashMap;
@@ -91,8 +93,8 @@ impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.code() {
             Some(&SqlState::DISK_FULL) => Self::Full,
-            Some(code) => Self::Failed(format!("PostgreSQL: error {}", code.code())),
-            None => Self::Failed("PostgreSQL: no connection".into()),
+            Some(code) => StoreFault::Postgres { code: code.code().to_owned() }.into(),
+            None => StoreFault::NoConnection.into(),
         }
     }
 }
@@ -101,7 +103,7 @@ impl From<PoolError> for StoreError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => error.into(),
-            _ => Self::Failed("PostgreSQL: no connection".into()),
+            _ => StoreFault::NoConnection.into(),
         }
     }
 }
@@ -118,8 +120,7 @@ impl PostgresStore {
     #[doc(hidden)]
     pub fn open_at(url: &str, connections: usize, version: i64) -> Result<Self, StoreError> {
         // The address may hold a password: it is never quoted.
-        let unfit = |_| StoreError::Unfit("the store's address is no PostgreSQL address".into());
-        let mut config: Config = url.parse().map_err(unfit)?;
+        let mut config: Config = url.parse().map_err(|_| Unfit::Address)?;
         config.connect_timeout(PATIENCE).application_name("scumble collect");
         let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         let pool = Pool::builder(manager)
@@ -127,7 +128,7 @@ impl PostgresStore {
             .wait_timeout(Some(PATIENCE))
             .runtime(deadpool_postgres::Runtime::Tokio1)
             .build()
-            .map_err(|_| StoreError::Failed("no pool of connections".into()))?;
+            .map_err(|_| StoreFault::NoPool)?;
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("postgres").enable_all().build()?;
         let store = Self { pool, driver: Arc::new(Driver(Some(runtime))) };
         store.with(async |connection| migrate(connection, version).await)?;
@@ -152,7 +153,7 @@ async fn migrate(connection: &Connected<'_>, wanted: i64) -> Result<(), StoreErr
     for setting in ["fsync", "full_page_writes"] {
         let row = connection.query_one("SELECT current_setting($1)", &[&setting]).await?;
         if row.get::<_, String>(0) != "on" {
-            return Err(StoreError::Unfit(format!("the server has {setting} switched off: it can lose what it took")));
+            return Err(Unfit::LosesData { setting }.into());
         }
     }
     connection.execute("SELECT pg_advisory_xact_lock($1, 0)", &[&LOCKS]).await?; // one collector at a time
@@ -199,7 +200,7 @@ async fn open_from(connection: &Connected<'_>, reports: &[Report]) -> Result<Has
         let row = connection
             .query_opt("SELECT closed_before FROM scumble.campaign WHERE key = $1", &[&campaign])
             .await?
-            .ok_or_else(|| StoreError::Failed("no such campaign".into()))?;
+            .ok_or(StoreFault::NoSuchCampaign)?;
         open.insert(campaign, row.get::<_, i64>(0) as u32);
     }
     Ok(open)
@@ -258,7 +259,7 @@ fn key_of(row: &tokio_postgres::Row) -> Result<(CampaignKey, u32, Id), StoreErro
 }
 
 fn id_of(bytes: &[u8]) -> Result<Id, StoreError> {
-    bytes.try_into().map_err(|_| StoreError::Unfit(format!("the store holds an id that has not {ID_BYTES} bytes")))
+    bytes.try_into().map_err(|_| Unfit::Id { bytes: ID_BYTES }.into())
 }
 
 impl Store for PostgresStore {
@@ -346,7 +347,7 @@ impl Store for PostgresStore {
             rows.iter()
                 .map(|row| {
                     let order = row.get::<_, &[u8]>(2).try_into();
-                    let damaged = |_| StoreError::Unfit("the store holds a damaged export: restore a backup".into());
+                    let damaged = |_| StoreError::from(Unfit::Export);
                     Ok(Export {
                         number: row.get(0),
                         campaign,
@@ -410,7 +411,7 @@ impl Store for PostgresStore {
         self.with(async |connection| {
             let query = "SELECT hash FROM scumble.token WHERE campaign = $1 ORDER BY hash";
             let rows = connection.query(query, &[&campaign]).await?;
-            let damaged = |_| StoreError::Unfit("the store holds a damaged token: remove the tokens".into());
+            let damaged = |_| StoreError::from(Unfit::Token);
             rows.iter().map(|row| row.get::<_, &[u8]>(0).try_into().map_err(damaged)).collect()
         })
     }

@@ -4,7 +4,9 @@
 //! order of arrival within a group is not kept. Whether an id was seen before is answered by an `Index`.
 
 use super::index::{Index, Print, Seen};
-use super::{CampaignKey, Each, Export, Outcome, PeriodCount, Report, SCHEMA_VERSION, Store, StoreError};
+use super::{
+    CampaignKey, Each, Export, Outcome, PeriodCount, Report, SCHEMA_VERSION, Store, StoreError, StoreFault, Unfit,
+};
 use crate::report::ID_BYTES;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
@@ -75,11 +77,9 @@ impl From<rusqlite::Error> for StoreError {
         // SQLite's own message names tables and columns, never values.
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-                Self::Unfit("the store is no sound SQLite file: restore it from a backup".into())
-            }
-            Some(code) => Self::Failed(format!("SQLite: {code:?}")),
-            None => Self::Failed("SQLite: unexpected value".into()),
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Unfit::NotSound.into(),
+            Some(code) => StoreFault::Sqlite { code }.into(),
+            None => StoreFault::SqliteValue.into(),
         }
     }
 }
@@ -88,7 +88,7 @@ impl From<std::io::Error> for StoreError {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::StorageFull => Self::Full,
-            kind => Self::Failed(format!("file beside the store: {kind}")),
+            kind => StoreFault::File { kind }.into(),
         }
     }
 }
@@ -103,7 +103,7 @@ impl SqliteStore {
     #[doc(hidden)]
     pub fn open_at(path: &Path, version: i64) -> Result<Self, StoreError> {
         let mut db = Connection::open(path).map_err(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::CannotOpen) => StoreError::Unfit(format!("{}: cannot be opened", path.display())),
+            Some(ErrorCode::CannotOpen) => StoreError::Unfit(Unfit::CannotOpen { path: path.to_owned() }),
             _ => error.into(),
         })?;
         db.busy_timeout(PATIENCE)?;
@@ -208,7 +208,7 @@ type Groups<'a> = BTreeMap<(CampaignKey, u32), Group<'a>>;
 
 /// Shows every report of a period.
 fn read_period(db: &Connection, campaign: CampaignKey, period: u32, each: &mut Each<'_>) -> Result<(), StoreError> {
-    let damaged = || StoreError::Unfit("the store holds a block that is no list of reports: restore a backup".into());
+    let damaged = || StoreError::from(Unfit::Block);
     let mut query = db.prepare("SELECT width, reports FROM block WHERE campaign = ?1 AND period = ?2 ORDER BY key")?;
     let mut blocks = query.query(params![campaign, period])?;
     while let Some(block) = blocks.next()? {
@@ -229,7 +229,7 @@ fn migrate(db: &mut Connection, wanted: i64) -> Result<(), StoreError> {
     let (application, version) = (number("application_id")?, number("user_version")?);
     let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application != APPLICATION && (application, version, tables) != (0, 0, 0) {
-        return Err(StoreError::Unfit("this SQLite file is no store of a collector".into()));
+        return Err(Unfit::NotAStore.into());
     }
     if version > wanted {
         return Err(StoreError::Newer { found: version });
@@ -248,7 +248,7 @@ fn migrate(db: &mut Connection, wanted: i64) -> Result<(), StoreError> {
 fn closed_before(db: &Connection, campaign: CampaignKey) -> Result<u32, StoreError> {
     let mut query = db.prepare_cached("SELECT closed_before FROM campaign WHERE key = ?1")?;
     let found = query.query_row([campaign], |row| row.get(0)).optional()?;
-    found.ok_or_else(|| StoreError::Failed("no such campaign".into()))
+    found.ok_or_else(|| StoreFault::NoSuchCampaign.into())
 }
 
 fn periods(db: &Connection, campaign: CampaignKey) -> Result<Vec<PeriodCount>, StoreError> {

@@ -68,34 +68,13 @@ pub enum ParameterError {
     /// Instructions that were asked for.
     #[error(transparent)]
     Simd(#[from] SimdError),
-    /// In the words of a crate above this one.
-    #[error("{0}")]
-    Invalid(String),
-    /// A refusal in the words of a crate above this one.
-    #[error("refused: {reason}. Instead: {instead}")]
-    NotPrivate {
-        /// Why no guarantee can be given.
-        reason: String,
-        /// What to ask for instead.
-        instead: String,
-    },
 }
 
 impl ParameterError {
-    /// A parameter out of its domain, for the crates above this one.
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Self::Invalid(message.into())
-    }
-
-    /// A combination that is not private, with the way out, for the crates above this one.
-    pub fn not_private(reason: impl Into<String>, instead: impl Into<String>) -> Self {
-        Self::NotPrivate { reason: reason.into(), instead: instead.into() }
-    }
-
     /// True for a refusal on privacy grounds (exit code 1 of the command line).
     pub fn is_refusal(&self) -> bool {
         match self {
-            Self::Refused(_) | Self::NotPrivate { .. } => true,
+            Self::Refused(_) => true,
             Self::Grid(_)
             | Self::Projection(_)
             | Self::Noise(_)
@@ -103,8 +82,7 @@ impl ParameterError {
             | Self::Calibration(_)
             | Self::Mechanism(_)
             | Self::Encoding(_)
-            | Self::Simd(_)
-            | Self::Invalid(_) => false,
+            | Self::Simd(_) => false,
         }
     }
 }

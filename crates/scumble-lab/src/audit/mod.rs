@@ -110,6 +110,10 @@ const FINALISTS: usize = 3;
 /// Events that are counted: those of the finalists, and one beside a known row.
 const COUNTED: usize = FINALISTS + 1;
 
+/// Samples that may be asked for.
+const FEWEST_SAMPLES: usize = 100;
+const MOST_SAMPLES: usize = 10_000_000;
+
 /// Numbers held for one sample of one row, at the most.
 const MOST_NUMBERS: usize = 1 << 24;
 
@@ -122,14 +126,13 @@ impl Settings {
         (1.0 - self.confidence) / (self.audits.max(1) * COUNTED * 2) as f64
     }
 
-    fn check(&self) -> Result<(), ParameterError> {
+    fn check(&self) -> Result<(), AuditError> {
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
-            let found = self.confidence;
-            return Err(ParameterError::invalid(format!("confidence must lie strictly between 0 and 1, got {found}")));
+            return Err(AuditError::Confidence { confidence: self.confidence });
         }
         match self.samples {
-            Some(samples) if !(100..=10_000_000).contains(&samples) => {
-                Err(ParameterError::invalid(format!("samples must be between 100 and 10000000, got {samples}")))
+            Some(samples) if !(FEWEST_SAMPLES..=MOST_SAMPLES).contains(&samples) => {
+                Err(AuditError::Samples { samples })
             }
             _ => Ok(()),
         }
@@ -147,7 +150,7 @@ impl Settings {
         let base = if mechanism.projection().is_dense_matrix() { 180_000.0 } else { 60_000.0 };
         let wanted = base / epsilon.min(1.0).powi(2);
         let most = (MOST_NUMBERS / k.max(4)).min(MOST_WORK / work.max(8));
-        self.samples.unwrap_or((wanted as usize).min(most)).max(100)
+        self.samples.unwrap_or((wanted as usize).min(most)).max(FEWEST_SAMPLES)
     }
 }
 
@@ -157,6 +160,24 @@ pub enum AuditError {
     /// The mechanism or the settings.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
+    /// A confidence that is none.
+    #[error("confidence must lie strictly between 0 and 1, got {confidence}")]
+    Confidence {
+        /// The confidence.
+        confidence: f64,
+    },
+    /// Too few samples or too many.
+    #[error("samples must be between {FEWEST_SAMPLES} and {MOST_SAMPLES}, got {samples}")]
+    Samples {
+        /// The samples.
+        samples: usize,
+    },
+    /// A claim over the draw of the matrix, which is drawn once in an audit.
+    #[error(
+        "the delta of dp-signrp-rr is a chance over the draw of its matrix, which an audit holds fixed; leave ‹delta› out \
+         to audit its pure form"
+    )]
+    OverTheMatrix,
     /// The release itself.
     #[error(transparent)]
     Release(#[from] ReleaseError),
@@ -168,7 +189,7 @@ pub enum AuditError {
     Open(#[from] OpenError),
     /// The audit's own files.
     #[error("{0}")]
-    File(String),
+    Io(String),
 }
 
 impl From<NoEntropy> for AuditError {
@@ -179,7 +200,7 @@ impl From<NoEntropy> for AuditError {
 
 impl From<std::io::Error> for AuditError {
     fn from(error: std::io::Error) -> Self {
-        Self::File(error.to_string())
+        Self::Io(error.to_string())
     }
 }
 
@@ -278,15 +299,12 @@ pub fn audit(target: &dyn Target, settings: &Settings) -> Result<Finding, AuditE
 }
 
 /// The matrix is drawn once in an audit, so a claim over its draw cannot be tested.
-fn auditable(mechanism: &Mechanism) -> Result<(), ParameterError> {
+fn auditable(mechanism: &Mechanism) -> Result<(), AuditError> {
     let over_the_matrix = mechanism.id() == MechanismId::DpSignrpRr
         && mechanism.parameters().delta.is_some()
         && mechanism.parameters().unit != Unit::Record;
     match over_the_matrix {
-        true => Err(ParameterError::invalid(
-            "the delta of dp-signrp-rr is a chance over the draw of its matrix, which an audit holds fixed; leave \
-             ‹delta› out to audit its pure form",
-        )),
+        true => Err(AuditError::OverTheMatrix),
         false => Ok(()),
     }
 }

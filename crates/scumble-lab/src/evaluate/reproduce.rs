@@ -87,6 +87,9 @@ pub enum ReproduceError {
     /// A number is wrong.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
+    /// The text data come without labels.
+    #[error("the text data have no labels")]
+    NoLabels,
 }
 
 /// All that was found.
@@ -363,10 +366,7 @@ impl Text {
         let options = ReadOptions { dim: Some(171_642), label: Some("label".into()), ..ReadOptions::default() };
         let read = |part: &str| files::read_all(&data.join(format!("spamassassin-trigram/{part}.svm.gz")), &options);
         let (train, test) = (read("train")?, read("test")?);
-        let labels = |batch: &Batch| {
-            let column = batch.labels().ok_or_else(|| ParameterError::invalid("the text data have no labels"))?;
-            Ok::<_, ParameterError>(positive(column))
-        };
+        let labels = |batch: &Batch| batch.labels().map(positive).ok_or(ReproduceError::NoLabels);
         let (train_labels, test_labels) = (labels(&train)?, labels(&test)?);
         Ok(Self { train, test, train_labels, test_labels })
     }

@@ -6,11 +6,32 @@
 //! Everything is deterministic: the order of visits comes from a fixed generator.
 
 use rayon::prelude::*;
-use scumble::error::ParameterError;
+use scumble::error::LibraryError;
 use scumble::parallel;
 use scumble::recall::Features;
 use scumble::recall::Fixed;
 use scumble::training::{accuracy, classes_of, positives};
+
+/// Why there is no model.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SvmError {
+    /// The labels.
+    #[error(transparent)]
+    Labels(#[from] LibraryError),
+    /// A value of C that was asked for.
+    #[error("C must be positive")]
+    C,
+    /// The values of C to choose from.
+    #[error("values of C must be positive")]
+    GridOfC,
+    /// The folds of a cross-validation.
+    #[error("{folds} folds need at least 2 folds and as many rows")]
+    Folds {
+        /// How many there would be.
+        folds: usize,
+    },
+}
 
 /// How to fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +73,7 @@ impl Plane {
 
 impl LinearSvm {
     /// Fits rows with their class labels.
-    pub fn fit(features: &Features, labels: &[u32], options: &SvmOptions) -> Result<Self, ParameterError> {
+    pub fn fit(features: &Features, labels: &[u32], options: &SvmOptions) -> Result<Self, SvmError> {
         let classes = classes_of(features, labels)?;
         let rows: Vec<usize> = (0..features.len()).collect();
         let problem = Problem::new(features, &rows);
@@ -100,13 +121,13 @@ pub fn grid_of_c(features: &Features) -> Vec<f64> {
 }
 
 /// Chooses C by stratified k-fold cross-validation, walking the values upwards, each from the answer to the last.
-pub fn choose_c(features: &Features, labels: &[u32], grid: &[f64], folds: usize) -> Result<ChoiceOfC, ParameterError> {
+pub fn choose_c(features: &Features, labels: &[u32], grid: &[f64], folds: usize) -> Result<ChoiceOfC, SvmError> {
     let classes = classes_of(features, labels)?;
     if grid.is_empty() || grid.iter().any(|c| !(*c > 0.0 && c.is_finite())) {
-        return Err(ParameterError::invalid("values of C must be positive"));
+        return Err(SvmError::GridOfC);
     }
     if folds < 2 || features.len() < folds {
-        return Err(ParameterError::invalid(format!("{folds} folds need at least 2 folds and as many rows")));
+        return Err(SvmError::Folds { folds });
     }
     let mut grid = grid.to_vec();
     grid.sort_by(f64::total_cmp);
@@ -162,14 +183,10 @@ pub fn choose_c(features: &Features, labels: &[u32], grid: &[f64], folds: usize)
 }
 
 /// The test accuracy of a model with this C, or one that is chosen on the training rows.
-pub fn train_and_test(
-    train: (&Features, &[u32]),
-    test: (&Features, &[u32]),
-    c: Option<f64>,
-) -> Result<f64, ParameterError> {
+pub fn train_and_test(train: (&Features, &[u32]), test: (&Features, &[u32]), c: Option<f64>) -> Result<f64, SvmError> {
     let c = match c {
         Some(c) if c > 0.0 && c.is_finite() => c,
-        Some(_) => return Err(ParameterError::invalid("C must be positive")),
+        Some(_) => return Err(SvmError::C),
         None => choose_c(train.0, train.1, &grid_of_c(train.0), 5)?.c,
     };
     let options = SvmOptions { c, tolerance: 1e-3, ..SvmOptions::default() };

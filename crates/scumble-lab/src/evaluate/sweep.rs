@@ -4,9 +4,9 @@
 //! the same mechanism; the truth comes from the private rows, so nothing found here is private.
 
 use super::outcome::{Outcome, Outcomes};
-use super::svm;
+use super::svm::{self, SvmError};
 use rayon::prelude::*;
-use scumble::error::{DataError, ParameterError};
+use scumble::error::{DataError, LibraryError, ParameterError};
 use scumble::mechanism::{Mechanism, Parameters};
 use scumble::noise::SecretRng;
 use scumble::parallel;
@@ -136,7 +136,10 @@ pub struct Settings {
 pub enum SweepError {
     /// A parameter is wrong or a mechanism refuses.
     #[error(transparent)]
-    Parameters(#[from] ParameterError),
+    Parameters(#[from] LibraryError),
+    /// A model cannot be trained.
+    #[error(transparent)]
+    Svm(SvmError),
     /// A fault of the input.
     #[error(transparent)]
     Release(#[from] ReleaseError),
@@ -151,6 +154,21 @@ pub enum SweepError {
 /// Ends a sweep that is not wanted any more, before anything incomplete is counted.
 fn check_stop() -> Result<(), SweepError> {
     if parallel::stopped() { Err(SweepError::Stopped) } else { Ok(()) }
+}
+
+impl From<ParameterError> for SweepError {
+    fn from(error: ParameterError) -> Self {
+        Self::Parameters(error.into())
+    }
+}
+
+impl From<SvmError> for SweepError {
+    fn from(error: SvmError) -> Self {
+        match error {
+            SvmError::Labels(error) => error.into(),
+            other => Self::Svm(other),
+        }
+    }
 }
 
 impl From<PlanError> for SweepError {

@@ -10,8 +10,8 @@ mod words;
 pub use terms::{Input, Layout, Longitudinal, Mode, Periods, Terms};
 
 use crate::certificate::{Certificate, GuaranteeStatement, PublicKey, Signature, SigningKey, hex};
+use crate::error::{CampaignError, LibraryError, NotPrivate};
 use crate::files::{Check, Outcome};
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble_core::projection::Projection;
 use scumble_core::release::{Encoder, EncodingStatement, REPORT_HEADER, Report};
@@ -55,9 +55,9 @@ pub struct Campaign {
 
 impl Campaign {
     /// The campaign of a mechanism. Refuses what no device may run.
-    pub fn new(mechanism: &Mechanism, encoder: &Encoder, terms: Terms) -> Result<Self, ParameterError> {
+    pub fn new(mechanism: &Mechanism, encoder: &Encoder, terms: Terms) -> Result<Self, LibraryError> {
         admissible(mechanism)?;
-        terms.check()?;
+        terms.check().map_err(CampaignError::from)?;
         Ok(Self {
             schema: SCHEMA.into(),
             guarantee: GuaranteeStatement::new(mechanism),
@@ -85,24 +85,23 @@ impl Campaign {
     }
 
     /// Reads a campaign and re-checks it; what its numbers describe comes with it.
-    pub fn parse(text: &str) -> Result<(Self, Mechanism, Encoder), ParameterError> {
+    pub fn parse(text: &str) -> Result<(Self, Mechanism, Encoder), LibraryError> {
         if text.len() > LONGEST {
-            return Err(ParameterError::invalid(format!("not a campaign of scumble: longer than {LONGEST} bytes")));
+            return Err(CampaignError::TooLong { most: LONGEST }.into());
         }
-        let campaign: Self = serde_json::from_str(text)
-            .map_err(|error| ParameterError::invalid(format!("not a campaign of scumble: {error}")))?;
+        let campaign: Self =
+            serde_json::from_str(text).map_err(|error| CampaignError::Text { fault: error.to_string() })?;
         if campaign.to_json() != text {
-            return Err(ParameterError::invalid("the campaign's text is not in its canonical form: it was altered"));
+            return Err(CampaignError::NotCanonical.into());
         }
         let (mechanism, encoder) = campaign.check()?;
         Ok((campaign, mechanism, encoder))
     }
 
     /// Derives every number and every sentence again, and compares; checks the signature if there is one.
-    pub fn check(&self) -> Result<(Mechanism, Encoder), ParameterError> {
-        let altered = |what: &str| ParameterError::invalid(format!("the campaign is inconsistent: {what}"));
+    pub fn check(&self) -> Result<(Mechanism, Encoder), LibraryError> {
         if self.schema != SCHEMA {
-            return Err(altered(&format!("schema is '{}', this version reads '{SCHEMA}'", self.schema)));
+            return Err(CampaignError::Schema { found: self.schema.clone(), known: SCHEMA }.into());
         }
         self.signer()?;
         let mechanism = Mechanism::new(self.parameters.clone())?;
@@ -110,15 +109,15 @@ impl Campaign {
         let derived =
             Self { signature: self.signature.clone(), ..Self::new(&mechanism, &encoder, self.terms.clone())? };
         if let Some(field) = first_difference(self, &derived) {
-            return Err(altered(&format!("'{field}' is not what its parameters give")));
+            return Err(CampaignError::Field { field }.into());
         }
         Ok((mechanism, encoder))
     }
 
     /// Who signed it, if anyone; an error when the signature does not hold.
-    pub fn signer(&self) -> Result<Option<PublicKey>, ParameterError> {
+    pub fn signer(&self) -> Result<Option<PublicKey>, LibraryError> {
         let signer = self.signature.as_ref().map(|signature| signature.check(&self.digest())).transpose();
-        signer.map_err(|_| ParameterError::invalid("the campaign's signature does not hold"))
+        signer.map_err(|_| CampaignError::Signature.into())
     }
 
     /// Its name: SHA-256 of its text without the signature.
@@ -133,13 +132,14 @@ impl Campaign {
     }
 
     /// Was this release collected for this campaign, with its mechanism and its encoding?
-    pub fn check_release(&self, certificate: &Certificate) -> Result<(), ParameterError> {
-        let other = |what: &str| Err(ParameterError::invalid(format!("the release {what}")));
+    pub fn check_release(&self, certificate: &Certificate) -> Result<(), CampaignError> {
         match &certificate.campaign {
-            None => other("was not collected from devices"),
-            Some(campaign) if *campaign != self.digest() => other(&format!("was collected for campaign {campaign}")),
-            _ if certificate.parameters != self.parameters => other("was made with other parameters"),
-            _ if certificate.encoding != self.encoding => other("has another encoding"),
+            None => Err(CampaignError::NotCollected),
+            Some(campaign) if *campaign != self.digest() => {
+                Err(CampaignError::OtherCampaign { campaign: campaign.clone() })
+            }
+            _ if certificate.parameters != self.parameters => Err(CampaignError::OtherParameters),
+            _ if certificate.encoding != self.encoding => Err(CampaignError::OtherEncoding),
             _ => Ok(()),
         }
     }
@@ -169,26 +169,16 @@ impl Campaign {
 }
 
 /// Refuses mechanisms whose promise does not hold row by row on a device.
-fn admissible(mechanism: &Mechanism) -> Result<(), ParameterError> {
+fn admissible(mechanism: &Mechanism) -> Result<(), LibraryError> {
     let id = mechanism.id();
     if mechanism.promise().guarantee().is_none() {
-        return Err(ParameterError::not_private(
-            format!("{id} is not differentially private: no campaign may use it"),
-            "dp-signoporp-ceil, or privcube for a whole record",
-        ));
+        return Err(NotPrivate::Campaign { mechanism: id }.into());
     }
     if id == MechanismId::DpSignrpRr && mechanism.parameters().delta.is_some() {
-        return Err(ParameterError::not_private(
-            "the approximate promise of dp-signrp-rr rests on a projection that is used once and on a norm that every \
-             row has: a device can keep neither",
-            "dp-signrp-ceil, or dp-signrp-rr without a delta",
-        ));
+        return Err(NotPrivate::SignrpOnDevices.into());
     }
     if let Some((name, _)) = mechanism.parameters().beside().first() {
-        return Err(ParameterError::invalid(format!(
-            "a device reads the campaign alone, and the file of {name} is too large to travel in it: take the blocks of an \
-             image (grid:HxW), or bins whose file has at most 64 KiB"
-        )));
+        return Err(CampaignError::FileTooLarge { name }.into());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What the organiser of a campaign decides: words, periods, how often, how few, how long.
 
-use scumble_core::error::ParameterError;
+use crate::error::TermsError;
 use serde::{Deserialize, Serialize};
 
 /// The terms of a campaign. All public, none computed from private data.
@@ -79,14 +79,12 @@ impl Periods {
     }
 
     /// Checks that periods exist and that no moment overflows.
-    fn check(&self) -> Result<(), ParameterError> {
+    fn check(&self) -> Result<(), TermsError> {
         let end = self.seconds.checked_mul(u64::from(self.count) + 2).and_then(|all| all.checked_add(self.first));
         match end {
             // A year 285,616,000 does not fit a double that JavaScript keeps seconds in.
             Some(end) if self.seconds > 0 && self.count > 0 && end < 1 << 53 => Ok(()),
-            _ => Err(ParameterError::invalid(
-                "periods must have a positive length and count, and must end before second 2^53",
-            )),
+            _ => Err(TermsError::Periods),
         }
     }
 }
@@ -112,33 +110,32 @@ pub struct Longitudinal {
 }
 
 impl Terms {
-    pub(super) fn check(&self) -> Result<(), ParameterError> {
-        let invalid = |message: &str| Err(ParameterError::invalid(message));
+    pub(super) fn check(&self) -> Result<(), TermsError> {
         if self.name.trim().is_empty() || self.name.len() > 200 || self.name.chars().any(char::is_control) {
-            return invalid("a campaign needs a name of at most 200 bytes, in one line");
+            return Err(TermsError::Name);
         }
         if self.statement.trim().is_empty() || self.statement.len() > 10_000 {
-            return invalid("a campaign needs a statement for the person, at most 10,000 bytes");
+            return Err(TermsError::Statement);
         }
         if self.input.description.len() > 10_000 {
-            return invalid("the description of the input must not be longer than 10,000 bytes");
+            return Err(TermsError::Description);
         }
         check_address(&self.collector)?;
         if self.input.model.as_deref().is_some_and(|model| !is_hash(model)) {
-            return invalid("the model's hash must be 64 lower-case hexadecimal digits");
+            return Err(TermsError::Model);
         }
         if self.longitudinal.contents == 0 {
-            return invalid("a slot must be allowed at least one content");
+            return Err(TermsError::Contents);
         }
         if self.min_reports == 0 {
-            return invalid("min_reports must be at least 1");
+            return Err(TermsError::MinReports);
         }
         self.periods.check()
     }
 }
 
 /// Reports hold nothing that others may not read, but who sends them is seen: no plain HTTP beyond this machine.
-fn check_address(address: &str) -> Result<(), ParameterError> {
+fn check_address(address: &str) -> Result<(), TermsError> {
     let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"]
         .iter()
         .any(|start| address.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/'])));
@@ -147,10 +144,7 @@ fn check_address(address: &str) -> Result<(), ParameterError> {
     if (local || remote) && plain && address.len() <= 2000 {
         return Ok(());
     }
-    Err(ParameterError::invalid(
-        "the collector must be an address such as https://reports.example.org, without user, query or fragment; plain \
-         http is for 127.0.0.1 only",
-    ))
+    Err(TermsError::Collector)
 }
 
 fn is_hash(text: &str) -> bool {

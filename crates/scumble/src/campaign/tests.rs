@@ -24,7 +24,7 @@ fn parameters(id: MechanismId) -> Parameters {
     parameters
 }
 
-fn campaign(id: MechanismId, terms: Terms) -> Result<Campaign, ParameterError> {
+fn campaign(id: MechanismId, terms: Terms) -> Result<Campaign, LibraryError> {
     let mechanism = Mechanism::new(parameters(id))?;
     let encoder = Encoder::new(&mechanism, None)?;
     Campaign::new(&mechanism, &encoder, terms)

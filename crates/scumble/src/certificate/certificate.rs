@@ -5,7 +5,7 @@
 //! that promises more than its numbers carry does not parse.
 
 use super::{ColumnLayout, ContentHashes, Layout, PersonStatement, Signature, SigningKey};
-use scumble_core::error::ParameterError;
+use crate::error::{CertificateError, LibraryError};
 use scumble_core::mechanism::{Beside, Mechanism, Parameters};
 use scumble_core::privacy::{Bound, Claim, Guarantee, Individual, Notion, Promise, Unit};
 use scumble_core::projection::{Partition, Projection, TableFile};
@@ -346,16 +346,16 @@ impl Certificate {
     }
 
     /// Reads a certificate and re-checks it; the mechanism that it describes comes with it.
-    pub fn parse(text: &str) -> Result<(Self, Mechanism), ParameterError> {
+    pub fn parse(text: &str) -> Result<(Self, Mechanism), LibraryError> {
         Self::parse_with(text, &Beside::default())
     }
 
     /// The same with public files that lie beside it and that it names by their hash.
-    pub fn parse_with(text: &str, beside: &Beside) -> Result<(Self, Mechanism), ParameterError> {
-        let mut certificate: Self = serde_json::from_str(text)
-            .map_err(|error| ParameterError::invalid(format!("not a scumble certificate: {error}")))?;
+    pub fn parse_with(text: &str, beside: &Beside) -> Result<(Self, Mechanism), LibraryError> {
+        let mut certificate: Self =
+            serde_json::from_str(text).map_err(|error| CertificateError::Text { fault: error.to_string() })?;
         if certificate.to_json() != text {
-            return Err(ParameterError::invalid("the certificate's text is not in its canonical form: it was altered"));
+            return Err(CertificateError::NotCanonical.into());
         }
         certificate.parameters.attach(beside);
         let mechanism = certificate.check()?;
@@ -363,13 +363,12 @@ impl Certificate {
     }
 
     /// Derives every number again from the parameters and compares.
-    pub fn check(&self) -> Result<Mechanism, ParameterError> {
-        let altered = |what: &str| ParameterError::invalid(format!("the certificate is inconsistent: {what}"));
+    pub fn check(&self) -> Result<Mechanism, LibraryError> {
         if self.schema != SCHEMA {
-            return Err(altered(&format!("schema is '{}', this version reads '{SCHEMA}'", self.schema)));
+            return Err(CertificateError::Schema { found: self.schema.clone(), known: SCHEMA }.into());
         }
         if self.digest != self.compute_digest() {
-            return Err(altered("its digest is not that of its text"));
+            return Err(CertificateError::Digest.into());
         }
         if let Some(signature) = &self.signature {
             signature.check(&self.digest)?;
@@ -378,7 +377,7 @@ impl Certificate {
         let encoder = Encoder::new(&mechanism, Some(self.encoding.name.parse()?))?;
         let sketch = ColumnLayout::encoded(encoder.encoding(), encoder.k());
         if !self.content.layout.fits(&sketch, self.content.ids.is_some(), self.content.labels.is_some()) {
-            return Err(altered("the columns of its layout are not those of its encoding and hashes"));
+            return Err(CertificateError::Layout.into());
         }
         let mut derived = Self::new(&mechanism, &encoder, self.rows, self.content.clone());
         if self.sticky {
@@ -393,10 +392,10 @@ impl Certificate {
         let Content { sketch, ids, labels, .. } = &self.content;
         let hashes = [Some(sketch), ids.as_ref(), labels.as_ref(), self.campaign.as_ref()];
         if !hashes.into_iter().flatten().all(|hash| is_hash(hash)) {
-            return Err(altered("a hash of 'content' or 'campaign' is not one"));
+            return Err(CertificateError::Hash.into());
         }
         if !self.software.is_plain() {
-            return Err(altered("'software' is not a name and a version of this program"));
+            return Err(CertificateError::Software.into());
         }
         derived.software = self.software.clone(); // which version wrote it is a statement, not a number
         derived.signature = self.signature.clone();
@@ -409,10 +408,7 @@ impl Certificate {
                 }
                 _ => None,
             };
-            return Err(altered(&format!(
-                "'{}' is not what its parameters give",
-                field.unwrap_or_else(|| "a field".into())
-            )));
+            return Err(CertificateError::Field { field: field.unwrap_or_else(|| "a field".into()) }.into());
         }
         Ok(mechanism)
     }
@@ -424,9 +420,9 @@ impl Certificate {
     }
 
     /// True when both were made with the same projection, so that their rows may be compared.
-    pub fn same_projection(&self, other: &Self) -> Result<(), ParameterError> {
+    pub fn same_projection(&self, other: &Self) -> Result<(), CertificateError> {
         let (a, b) = (&self.projection, &other.projection);
-        let field = if a.kind != b.kind {
+        let difference = if a.kind != b.kind {
             "kind"
         } else if a.version != b.version {
             "version"
@@ -441,10 +437,7 @@ impl Certificate {
         } else {
             return Ok(());
         };
-        Err(ParameterError::invalid(format!(
-            "the two releases have projections of another {field}: their rows cannot be compared; release both with \
-             the same ‹seed›, ‹projection›, ‹bins› and ‹k›"
-        )))
+        Err(CertificateError::OtherProjection { difference })
     }
 }
 

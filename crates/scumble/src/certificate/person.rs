@@ -2,7 +2,7 @@
 
 use super::Certificate;
 use crate::accounting::Loss;
-use scumble_core::error::ParameterError;
+use crate::error::LibraryError;
 use scumble_core::mechanism::Mechanism;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct PersonStatement {
 
 impl PersonStatement {
     /// Composes the loss of `rows` rows by the best rule that holds; see [`Loss::of_person`].
-    pub fn new(mechanism: &Mechanism, rows: usize, delta: Option<f64>) -> Result<Self, ParameterError> {
+    pub fn new(mechanism: &Mechanism, rows: usize, delta: Option<f64>) -> Result<Self, LibraryError> {
         let (epsilon, delta) = Loss::of_person(mechanism, rows, delta)?;
         let guarantee = mechanism.promise().guarantee().expect("it has a loss");
         let but = match delta {

@@ -4,9 +4,9 @@
 //! itself and the signature, and with it the hash of every released column.
 
 use super::certificate::hex;
+use crate::error::{CertificateError, KeyError};
 use ed25519_dalek::{Signer, VerifyingKey};
 use scumble_core::entropy::{self, NoEntropy};
-use scumble_core::error::ParameterError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use zeroize::Zeroizing;
@@ -32,8 +32,8 @@ pub struct Signature {
 impl Signature {
     /// Checks that the owner of the key that is named here has signed this digest. Who that is, only a
     /// [`PublicKey`] from elsewhere can say.
-    pub fn check(&self, digest: &str) -> Result<PublicKey, ParameterError> {
-        let wrong = || ParameterError::invalid("the certificate's signature does not hold");
+    pub fn check(&self, digest: &str) -> Result<PublicKey, CertificateError> {
+        let wrong = || CertificateError::Signature;
         let key = unhex(&self.public_key).ok_or_else(wrong)?;
         let signature = ed25519_dalek::Signature::from_bytes(&unhex(&self.signature).ok_or_else(wrong)?);
         let verifying = VerifyingKey::from_bytes(&key).map_err(|_| wrong())?;
@@ -61,9 +61,9 @@ impl SigningKey {
     }
 
     /// The one line that [`to_text`](Self::to_text) gives.
-    pub fn from_text(text: &str) -> Result<Self, ParameterError> {
+    pub fn from_text(text: &str) -> Result<Self, KeyError> {
         let secret = text.trim_end().strip_prefix(SECRET_LABEL).and_then(|digits| unhex(digits).map(Zeroizing::new));
-        let secret = secret.ok_or_else(|| ParameterError::invalid("not a signing key; ‹keygen()› makes one"))?;
+        let secret = secret.ok_or(KeyError::Signing)?;
         Ok(Self(ed25519_dalek::SigningKey::from_bytes(&secret)))
     }
 
@@ -94,10 +94,9 @@ pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
     /// The one line that [`to_text`](Self::to_text) gives.
-    pub fn from_text(text: &str) -> Result<Self, ParameterError> {
+    pub fn from_text(text: &str) -> Result<Self, KeyError> {
         let key = text.trim_end().strip_prefix(PUBLIC_LABEL).and_then(unhex);
-        key.map(Self)
-            .ok_or_else(|| ParameterError::invalid("not a public key; give the .pub file that ‹keygen()› has made"))
+        key.map(Self).ok_or(KeyError::Public)
     }
 
     /// The key as one line.

@@ -18,11 +18,11 @@ mod scale;
 
 pub use file::{DecodeFileError, write};
 
+use crate::error::{LibraryError, SearchError};
 use crate::release::Release;
 use crate::search::{self, Bounds, Hit, Metric, Queries, Reading, each_product};
 use rayon::prelude::*;
 use scale::Scales;
-use scumble_core::error::ParameterError;
 use scumble_core::simd::{self, Level};
 
 /// How rows are decoded.
@@ -42,7 +42,7 @@ pub enum Method {
 pub enum DecodeError {
     /// Another projection, or a search that cannot be.
     #[error(transparent)]
-    Parameter(#[from] ParameterError),
+    Parameter(#[from] LibraryError),
     /// Decoding is known to hurt here, or its conditions do not hold.
     #[error("not decoded: {0}")]
     Refused(#[from] Refused),
@@ -220,6 +220,18 @@ impl Fitted {
     }
 }
 
+/// Checks that such queries can be compared with decoded rows.
+fn check(release: &Release, queries: Queries<'_>, top: usize, metric: Metric) -> Result<(), LibraryError> {
+    simd::check()?;
+    if metric == Metric::Hamming || top == 0 {
+        return Err(SearchError::Decoded.into());
+    }
+    if let Queries::Released(other) = queries {
+        release.certificate().same_projection(other.certificate())?;
+    }
+    Ok(())
+}
+
 /// The `top` best rows for every query among the decoded rows of a release; released queries are decoded alike.
 ///
 /// Ranks by cosine, or by inner product if asked to.
@@ -230,15 +242,8 @@ pub fn search(
     metric: Option<Metric>,
     method: Method,
 ) -> Result<Vec<Vec<Hit>>, DecodeError> {
-    simd::check()?;
     let metric = metric.unwrap_or(Metric::Cosine);
-    if metric == Metric::Hamming || top == 0 {
-        let message = "decoded rows are values: rank them by cosine or inner product, and ask for at least one";
-        return Err(ParameterError::invalid(message).into());
-    }
-    if let Queries::Released(other) = queries {
-        release.certificate().same_projection(other.certificate())?;
-    }
+    check(release, queries, top, metric)?;
     let decoder = Decoder::fit(release, method)?;
     let rows = decoder.decode(release)?;
     // Bins of a public partition count by their size, on both sides.

@@ -11,11 +11,14 @@
 //! the bins' means bound in turn (`bins`). Estimates then are of the pooled rows, intervals are widened by the bound.
 
 mod bins;
+mod error;
 
 pub mod variance;
 
+pub use error::{EstimateError, NotIdentifiable};
+
+use crate::error::SearchError;
 use crate::release::{Encoding, Release};
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{MechanismId, Moments, Perturbation};
 use scumble_core::noise::FlipTable;
 use scumble_core::projection::ProjectionKind;
@@ -64,25 +67,6 @@ impl Estimate {
     }
 }
 
-/// Why a release does not tell a similarity.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum EstimateError {
-    /// The two rows live in different projections.
-    #[error(transparent)]
-    Projection(#[from] ParameterError),
-    /// The quantity cannot be identified from this kind of release.
-    #[error("{0}")]
-    NotIdentifiable(String),
-    /// A row that is not there.
-    #[error("row {row} does not exist: the release has {rows} rows")]
-    NoSuchRow {
-        /// The row asked for.
-        row: usize,
-        /// Rows there are.
-        rows: usize,
-    },
-}
-
 /// One row of a release.
 #[derive(Debug, Clone, Copy)]
 pub struct RowRef<'a> {
@@ -123,21 +107,14 @@ pub(crate) fn value_noise(release: &Release) -> Option<Moments> {
 impl Law {
     fn of(release: &Release) -> Result<Self, EstimateError> {
         let mechanism = release.mechanism();
-        let ranking = "use it for ranking (search) only";
         let Perturbation::Noise { clip, radius, .. } = mechanism.perturbation() else {
-            return Err(EstimateError::NotIdentifiable(format!(
-                "{} releases bits or symbols whose flip probability depends on the private values: lengths and inner \
-                 products are not identifiable; {ranking}",
-                mechanism.id()
-            )));
+            return Err(NotIdentifiable::Bits { mechanism: mechanism.id() }.into());
         };
         if clip.is_some() || radius.is_some() {
-            return Err(EstimateError::NotIdentifiable(format!(
-                "the sketch was clipped before the noise, so inner products are biased by an unknown amount; {ranking}"
-            )));
+            return Err(NotIdentifiable::Clipped.into());
         }
         if release.encoder().encoding() == Encoding::B1 {
-            return Err(EstimateError::NotIdentifiable(format!("one bit per value keeps no length; {ranking}")));
+            return Err(NotIdentifiable::OneBit.into());
         }
         let Moments { variance: s2, fourth: m4 } = value_noise(release).expect("noise mechanisms have moments");
         Ok(Self { s2, m4, k: release.k() as f64, c: mechanism.projection().variance_factor() })
@@ -155,9 +132,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 fn pair(a: RowRef<'_>, b: RowRef<'_>) -> Result<(Law, Law, Vec<f64>, Vec<f64>), EstimateError> {
     a.release.certificate().same_projection(b.release.certificate())?;
     if std::ptr::eq(a.release, b.release) && a.row == b.row {
-        return Err(EstimateError::NotIdentifiable(
-            "a row with itself shares its noise; ask for its squared norm".into(),
-        ));
+        return Err(NotIdentifiable::SameRow.into());
     }
     Ok((Law::of(a.release)?, Law::of(b.release)?, a.values(), b.values()))
 }
@@ -185,10 +160,7 @@ fn inner_product_variance(la: &Law, lb: &Law, x: &[f64], y: &[f64], g: f64) -> f
 /// that the projection spreads like a rotation, not for rows with a handful of attributes under OPORP.
 pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate, EstimateError> {
     if query.len() != a.release.k() {
-        let (found, k) = (query.len(), a.release.k());
-        return Err(
-            ParameterError::invalid(format!("the query has {found} projected values, the release has {k}")).into()
-        );
+        return Err(SearchError::QueryLength { found: query.len(), k: a.release.k() }.into());
     }
     let query: Vec<f64> = query.iter().map(|&q| q.into()).collect();
     let Perturbation::Cap(cap) = a.release.mechanism().perturbation() else {
@@ -204,18 +176,10 @@ pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate
     let (score, squared_norm) = (dot(&a.values(), &query), dot(&query, &query));
     let spread = a.release.mechanism().projection().kind() != ProjectionKind::Components;
     let Some(gain) = cap.gain().filter(|_| spread) else {
-        return Err(EstimateError::NotIdentifiable(
-            "a word of a book, or bits of public components, keep a part of each record that depends on the record; use it \
-             for ranking (search) and for training only"
-                .into(),
-        ));
+        return Err(NotIdentifiable::PartOfRecord.into());
     };
     let Some(interval) = gain.interval(score, squared_norm, 0.05) else {
-        return Err(EstimateError::NotIdentifiable(
-            "at this epsilon more than one row in 20 is released as a vertex that tells nothing, and no one knows which: \
-             a single value has no interval; use it for ranking (search) and for training only"
-                .into(),
-        ));
+        return Err(NotIdentifiable::EmptyVertices.into());
     };
     let (value, variance) = gain.inner_product(score, squared_norm);
     Ok(Estimate { value, variance, interval, bias: None })
@@ -250,11 +214,7 @@ pub fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, Estima
 pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     let (la, lb, x, y) = pair(a, b)?;
     if bins::Pooled::pair(a, b, &la, &lb).is_some() {
-        return Err(EstimateError::NotIdentifiable(
-            "bins keep the means of their attributes and not the rows' lengths, so that angles are not in the release; use \
-             it for ranking (search), or ask for the inner product with its bound"
-                .into(),
-        ));
+        return Err(NotIdentifiable::AngleOfBins.into());
     }
     let (g, na, nb) = (dot(&x, &y), la.squared_norm(&x), lb.squared_norm(&y));
     if na <= 0.0 || nb <= 0.0 {
@@ -300,7 +260,7 @@ pub fn angle(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
                 && ma.projection().kind() == ProjectionKind::Gaussian =>
         {
             if std::ptr::eq(a.release, b.release) && a.row == b.row {
-                return Err(EstimateError::NotIdentifiable("a row with itself shares its noise".into()));
+                return Err(NotIdentifiable::SameBits.into());
             }
             let k = a.release.k() as f64;
             let agree = a.values().iter().zip(&b.values()).filter(|(x, y)| x == y).count() as f64 / k;
@@ -325,10 +285,6 @@ pub fn angle(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
             | Perturbation::Symbols { .. }
             | Perturbation::Individual { .. },
             _,
-        ) => Err(EstimateError::NotIdentifiable(format!(
-            "the angle is not identifiable from {}: its flip probabilities depend on the private values, or its bins are \
-             not Gaussian; use it for ranking (search) only",
-            ma.id()
-        ))),
+        ) => Err(NotIdentifiable::Angle { mechanism: ma.id() }.into()),
     }
 }

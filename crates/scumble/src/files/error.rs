@@ -1,5 +1,6 @@
 //! What can be wrong with a file, one variant per way. For the operator only: no message holds a cell's value.
 
+use scumble_core::error::ParameterError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,13 +76,13 @@ impl fmt::Display for ReadError {
 }
 
 /// The ways in which an input file can be unusable.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs)] // each variant is its own message
 pub enum ReadErrorKind {
     #[error("{0}")]
     Io(String),
-    #[error("{0}")]
-    Public(String),
+    #[error(transparent)]
+    Public(Box<ParameterError>),
     #[error("not a file; give a file, or a folder of Parquet files")]
     NotAFile,
     #[error("kind not known from the name; give ‹format› npy, parquet, csv, tsv, libsvm or idx")]

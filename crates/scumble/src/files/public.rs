@@ -8,8 +8,8 @@ use scumble_core::projection::{Partition, TableFile};
 use std::io::Write;
 use std::path::Path;
 
-fn fault(name: &Path, error: &ParameterError) -> ReadError {
-    ReadError::new(name, ReadErrorKind::Public(error.to_string()))
+fn fault(name: &Path, error: ParameterError) -> ReadError {
+    ReadError::new(name, ReadErrorKind::Public(error.into()))
 }
 
 fn bytes(name: &Path) -> Result<Vec<u8>, ReadError> {
@@ -22,17 +22,17 @@ pub fn read_partition(name: &Path) -> Result<Partition, ReadError> {
         Some(grid) => grid.parse(),
         None => Partition::from_file(&bytes(name)?),
     };
-    found.map_err(|error| fault(name, &error))
+    found.map_err(|error| fault(name, error))
 }
 
 /// A file of components or a book.
 pub fn read_table(name: &Path) -> Result<TableFile, ReadError> {
-    TableFile::from_file(&bytes(name)?).map_err(|error| fault(name, &error))
+    TableFile::from_file(&bytes(name)?).map_err(|error| fault(name, error))
 }
 
 /// Adds a public file to those that are at hand.
 pub fn add_public(name: &Path, beside: &mut Beside) -> Result<(), ReadError> {
-    beside.add(&bytes(name)?).map_err(|error| fault(name, &error))
+    beside.add(&bytes(name)?).map_err(|error| fault(name, error))
 }
 
 /// Writes a public file, complete or not at all; an existing file is never replaced.

@@ -13,9 +13,9 @@ use super::writer::{ReleaseWriter, ReleasedBlock};
 use super::{Batch, Piece, ReadOptions, Source, open};
 use crate::certificate::{Certificate, PersonStatement, SigningKey};
 use crate::columns::Column;
+use crate::error::{DataError, LibraryError};
 use crate::ledger::{Budget, Charge, Ledger, LedgerError};
 use scumble_core::entropy::NoEntropy;
-use scumble_core::error::{DataError, ParameterError};
 use scumble_core::parallel;
 use scumble_core::release::{Fingerprint, ReleaseError, Releaser, Worker};
 use scumble_core::vectors::TableHash;
@@ -115,7 +115,7 @@ pub struct AccountOf<'a> {
 pub enum JobError {
     /// A public number is wrong, or the request would not be private.
     #[error(transparent)]
-    Parameter(#[from] ParameterError),
+    Parameter(#[from] LibraryError),
     /// The input cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -8,9 +8,9 @@ use super::writer::{CERTIFICATE_KEY, sidecar};
 use super::{Format, folder, npy};
 use crate::certificate::{ColumnLayout, Content, ContentHasher, ContentHashes, hex};
 use crate::columns::{Column, ElementType};
+use crate::error::LibraryError;
 use crate::release::Release;
 use rayon::prelude::*;
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Beside, Mechanism};
 use scumble_core::parallel;
 use std::fmt;
@@ -119,7 +119,7 @@ pub enum OpenError {
 pub enum ReleaseFault {
     /// The certificate is inconsistent, or does not fit the data.
     #[error(transparent)]
-    Certificate(ParameterError),
+    Certificate(LibraryError),
     /// The data are not those that the certificate was made for.
     #[error("the {0} are not those that the certificate was made for; get the file again from its source")]
     Altered(&'static str),

@@ -1,8 +1,9 @@
 //! What a ledger refuses, and what is wrong with one.
 
 use crate::accounting::{Budget, Loss, Neighbours};
-use scumble_core::error::ParameterError;
+use crate::error::LibraryError;
 use scumble_core::privacy::Unit;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Why the ledger did not do what it was asked. Public numbers only.
@@ -11,7 +12,7 @@ use thiserror::Error;
 pub enum LedgerError {
     /// A number out of its domain, or a mechanism that is not private.
     #[error(transparent)]
-    Parameter(#[from] ParameterError),
+    Parameter(#[from] LibraryError),
     /// More than what is left.
     #[error(transparent)]
     OverBudget(Box<OverBudget>),
@@ -83,8 +84,8 @@ pub enum LedgerError {
         kept: Neighbours,
     },
     /// The file cannot be used.
-    #[error("{0}")]
-    Storage(String),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
 }
 
 impl LedgerError {
@@ -102,6 +103,53 @@ impl LedgerError {
     }
 }
 
+/// Why the file of a ledger cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// The system or SQLite says no.
+    #[error("{}: {message}", path.display())]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        message: String,
+    },
+    /// There is no such file.
+    #[error("{}: {message}; ‹ledger_init()› makes one", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        message: String,
+    },
+    /// Another file.
+    #[error("{}: not a ledger", path.display())]
+    NotALedger {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another version.
+    #[error("{}: ledger version {found}, this program knows {known}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The one that is known.
+        known: i64,
+    },
+    /// SQLite's own check failed.
+    #[error("{}: damaged", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What was reserved for a release is not there any more.
+    #[error("the reservation is gone; nothing was released")]
+    NoReservation,
+}
+
 /// Why a statement is not to be believed.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -117,7 +165,7 @@ pub enum StatementError {
     },
     /// A budget that no account can have.
     #[error(transparent)]
-    Budget(#[from] ParameterError),
+    Budget(#[from] LibraryError),
     /// A distance that is none.
     #[error("the statement does not add up: '{dataset}' has a beta that is not positive")]
     Beta {

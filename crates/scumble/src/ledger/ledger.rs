@@ -15,12 +15,12 @@
 //! maximum by: nothing if nothing changed. (WHEN a row changed can be seen, and is not protected.) The ledger knows rows
 //! by a keyed hash of the id, contents by a keyed hash of the row on the grid.
 
-use super::error::{LedgerError, OverBudget, StatementError, budget_words, short};
+use super::error::{LedgerError, OverBudget, StatementError, StorageError, budget_words, short};
 use super::names;
 use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
 use crate::certificate::Certificate;
+use crate::error::{LibraryError, ParameterError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Mechanism;
 use scumble_core::release::Fingerprint;
 use serde::{Deserialize, Serialize};
@@ -200,7 +200,10 @@ impl Ledger {
         let made = match options.write(true).create_new(true).open(path) {
             Ok(_) => true, // an empty file is an empty database
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(LedgerError::Storage(format!("{}: {error}", path.display()))),
+            Err(error) => {
+                let (path, message) = (path.to_owned(), error.to_string());
+                return Err(StorageError::System { path, message }.into());
+            }
         };
         Ok((Self::connect(path)?, made))
     }
@@ -209,7 +212,7 @@ impl Ledger {
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         match std::fs::metadata(path) {
             Ok(_) => Self::connect(path),
-            Err(error) => Err(LedgerError::Storage(format!("{}: {error}; ‹ledger_init()› makes one", path.display()))),
+            Err(error) => Err(StorageError::Missing { path: path.to_owned(), message: error.to_string() }.into()),
         }
     }
 
@@ -234,11 +237,10 @@ impl Ledger {
                 transaction.pragma_update(None, "application_id", APPLICATION).map_err(fault)?;
                 transaction.pragma_update(None, "user_version", VERSION).map_err(fault)?;
             }
-            (APPLICATION, version, _) => {
-                let message = format!("{}: ledger version {version}, this program knows {VERSION}", path.display());
-                return Err(LedgerError::Storage(message));
+            (APPLICATION, found, _) => {
+                return Err(StorageError::Version { path: path.to_owned(), found, known: VERSION }.into());
             }
-            _ => return Err(LedgerError::Storage(format!("{}: not a ledger", path.display()))),
+            _ => return Err(StorageError::NotALedger { path: path.to_owned() }.into()),
         }
         transaction.commit().map_err(fault)?;
         Ok(Self { db, path: path.to_owned() })
@@ -317,7 +319,7 @@ impl Ledger {
                 params![reservation.id, certificate.digest, certificate.rows as i64],
             )?;
             if changed != 1 {
-                return Err(LedgerError::Storage("the reservation is gone; nothing was released".into()).into());
+                return Err(LedgerError::from(StorageError::NoReservation).into());
             }
             Ok(())
         })
@@ -364,7 +366,7 @@ impl Ledger {
             .map_err(|error| storage(&self.path, &error))?;
         match found.as_str() {
             "ok" => Ok(()),
-            _ => Err(LedgerError::Storage(format!("{}: damaged", self.path.display()))),
+            _ => Err(StorageError::Damaged { path: self.path.clone() }.into()),
         }
     }
 
@@ -402,14 +404,14 @@ impl From<LedgerError> for Fault {
     }
 }
 
-impl From<ParameterError> for Fault {
-    fn from(error: ParameterError) -> Self {
+impl From<LibraryError> for Fault {
+    fn from(error: LibraryError) -> Self {
         Self::Ledger(error.into())
     }
 }
 
 fn storage(path: &Path, error: &rusqlite::Error) -> LedgerError {
-    LedgerError::Storage(format!("{}: {}", path.display(), error.to_string().replace('\n', " ")))
+    StorageError::System { path: path.to_owned(), message: error.to_string().replace('\n', " ") }.into()
 }
 
 /// Waits where SQLite itself does not: while another process makes the file, or takes its lock on the way out.

@@ -8,5 +8,5 @@ mod names;
 
 pub use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
 pub use charge::Charge;
-pub use error::{LedgerError, OverBudget, StatementError};
+pub use error::{LedgerError, OverBudget, StatementError, StorageError};
 pub use ledger::{Account, Entry, Ledger, Reservation, STATEMENT_SCHEMA, Statement};

@@ -16,11 +16,11 @@ pub use forecast::{Flips, Forecast, StandardErrors};
 pub use public::{Public, images_like, plan_with_public};
 pub use sample::{Measured, MeasuredAccuracy, MeasuredRecall};
 
+use crate::error::{DataError, LibraryError, ParameterError};
 use crate::release::{Encoder, Encoding, ReleaseError};
 use candidates::Candidate;
 use rayon::prelude::*;
 use sample::Sample;
-use scumble_core::error::{DataError, ParameterError};
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble_core::parallel;
 use scumble_core::privacy::Unit;
@@ -70,7 +70,7 @@ pub struct Plan {
 pub enum PlanError {
     /// Nothing on the menu can be built with these numbers.
     #[error(transparent)]
-    Parameters(#[from] ParameterError),
+    Parameters(#[from] LibraryError),
     /// The sample cannot be used.
     #[error(transparent)]
     Sample(#[from] DataError),
@@ -127,6 +127,12 @@ pub enum PlanError {
         /// What was written.
         text: String,
     },
+}
+
+impl From<ParameterError> for PlanError {
+    fn from(error: ParameterError) -> Self {
+        Self::Parameters(error.into())
+    }
 }
 
 impl PlanError {

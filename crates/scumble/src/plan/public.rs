@@ -7,11 +7,11 @@ use super::candidates::{of_records, with_bins};
 use super::sample::{Sample, promising, tried};
 use super::typical::Typical;
 use super::{Choice, Plan, PlanError, Request, choice, forecasts, nothing_fits, plan, ranked, score};
+use crate::error::LibraryError;
 use crate::plan::candidates::Candidate;
 use crate::recall::Features;
 use crate::structure::{BinsOptions, Coherence, learn_bins, learn_components, make_book};
 use rayon::prelude::*;
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{MechanismId, Parameters, Purpose};
 use scumble_core::parallel;
 use scumble_core::privacy::Unit;
@@ -144,7 +144,7 @@ fn structured(request: &Request, taught: Rows<'_>, images: Option<ImageGrid>) ->
     if p.unit != Unit::Record {
         return with_bins(request, &partitions(request, taught, images));
     }
-    let table = |table: Result<_, ParameterError>| table.ok().map(TableFile::of);
+    let table = |table: Result<_, LibraryError>| table.ok().map(TableFile::of);
     let components: Vec<TableFile> =
         COMPONENTS.into_iter().filter_map(|k| table(learn_components(taught, k))).collect();
     of_records(request, &components, table(make_book(taught, WORDS)).as_ref())

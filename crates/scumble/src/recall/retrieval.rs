@@ -1,9 +1,9 @@
 //! Retrieval as in the paper's section 5.1: the true neighbours by cosine, precision@R and recall@R of a ranking.
 
 use super::features::{Features, Row};
+use crate::error::{LibraryError, SearchError};
 use crate::search::{Hit, Metric, Top, nearest};
 use rayon::prelude::*;
-use scumble_core::error::ParameterError;
 use scumble_core::parallel;
 use scumble_core::simd;
 
@@ -13,10 +13,10 @@ pub const TRUE_NEIGHBOURS: usize = 50;
 /// The `top` rows of `database` with the greatest cosine to each query, best first; of equals, the first row.
 ///
 /// A row of zeros has cosine 0 to everything.
-pub fn true_neighbours(database: &Features, queries: &Features, top: usize) -> Result<Vec<Vec<u32>>, ParameterError> {
+pub fn true_neighbours(database: &Features, queries: &Features, top: usize) -> Result<Vec<Vec<u32>>, LibraryError> {
     if database.dim() != queries.dim() {
         let (found, expected) = (queries.dim(), database.dim());
-        return Err(ParameterError::invalid(format!("queries have {found} attributes, the database {expected}")));
+        return Err(SearchError::QueryDim { found, expected }.into());
     }
     Ok(neighbours(database, queries, top))
 }

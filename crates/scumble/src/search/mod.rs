@@ -18,10 +18,10 @@ pub use top::Hit;
 pub(crate) use top::Top;
 
 use crate::certificate::Certificate;
+use crate::error::{DataError, DataErrorKind, LibraryError, SearchError};
 use crate::release::{Encoder, Encoding, Release};
 use kernels::{MOST_BYTES, QUERIES, ROWS, TILE, Turned};
 use rayon::prelude::*;
-use scumble_core::error::{DataError, DataErrorKind, ParameterError};
 use scumble_core::mechanism::{Mechanism, OutputKind, Perturbation};
 use scumble_core::parallel;
 use scumble_core::simd::{self, Aligned, Level};
@@ -125,7 +125,7 @@ pub fn search(
     queries: Queries<'_>,
     top: usize,
     metric: Option<Metric>,
-) -> Result<Vec<Vec<Hit>>, ParameterError> {
+) -> Result<Vec<Vec<Hit>>, LibraryError> {
     let metric = metric.unwrap_or_else(|| default_metric(release, queries));
     let searcher = Searcher::new(release.certificate(), release.mechanism(), release.encoder(), queries, top, metric)?;
     Ok(parallel::run(|| {
@@ -164,15 +164,15 @@ impl Searcher {
         queries: Queries<'_>,
         top: usize,
         metric: Metric,
-    ) -> Result<Self, ParameterError> {
+    ) -> Result<Self, LibraryError> {
         simd::check()?;
         if top == 0 {
-            return Err(ParameterError::invalid("‹top› must be at least 1"));
+            return Err(SearchError::Top.into());
         }
         if let Queries::Released(other) = queries {
             certificate.same_projection(other.certificate())?;
             if encoder.encoding() != other.encoder().encoding() && metric == Metric::Hamming {
-                return Err(ParameterError::invalid("Hamming needs bits on both sides"));
+                return Err(SearchError::HammingBits.into());
             }
         }
         let (level, width) = (simd::level(), encoder.bytes_per_row());
@@ -181,9 +181,7 @@ impl Searcher {
                 Way::Hamming(HammingScan::new(level, width, (0..other.len()).map(|q| other.row(q)).collect()))
             }
             (Metric::Hamming, _) => {
-                return Err(ParameterError::invalid(
-                    "Hamming ranks released bits against released bits; use cosine or inner-product here",
-                ));
+                return Err(SearchError::HammingReleased.into());
             }
             (metric, queries) => {
                 let (reading, queries) = (Reading::of_rows(mechanism), query_values(mechanism, queries));

@@ -3,12 +3,12 @@
 use super::{Best, Hit, Metric, Queries, Searcher, default_metric_of, hits};
 use crate::certificate::{Certificate, ColumnLayout, ContentHasher};
 use crate::columns::{Column, ElementType};
+use crate::error::{LibraryError, SearchError};
 use crate::files::{
     OpenError, ReadError, ReleaseFault, ReleasedPiece, altered, beside_release, read_certificate, read_pieces,
     released_files,
 };
 use crate::release::{Encoder, Release};
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Beside, Mechanism};
 use scumble_core::parallel;
 use std::fmt;
@@ -29,14 +29,19 @@ struct Part {
     encoder: Encoder,
 }
 
+/// A certificate with what it describes.
+fn parse(text: &str, beside: &Beside) -> Result<(Certificate, Mechanism, Encoder), LibraryError> {
+    let (certificate, mechanism) = Certificate::parse_with(text, beside)?;
+    let encoder = Encoder::new(&mechanism, Some(certificate.encoding.name.parse()?))?;
+    Ok((certificate, mechanism, encoder))
+}
+
 impl Part {
     fn open(path: PathBuf, first: usize, given: &Beside) -> Result<Self, OpenError> {
         let fault = |error| OpenError::Release { path: path.clone(), fault: ReleaseFault::Certificate(error) };
         let beside = beside_release(&path, given)?;
-        let parsed = Certificate::parse_with(&read_certificate(&path)?, &beside);
-        let (certificate, mechanism) = parsed.map_err(fault)?;
-        let encoding = certificate.encoding.name.parse().map_err(fault)?;
-        let encoder = Encoder::new(&mechanism, Some(encoding)).map_err(fault)?;
+        let parsed = parse(&read_certificate(&path)?, &beside);
+        let (certificate, mechanism, encoder) = parsed.map_err(fault)?;
         Ok(Self { path, first, certificate, mechanism, encoder })
     }
 
@@ -52,13 +57,13 @@ impl Part {
     fn check(&self, other: &Self) -> Result<(), OpenError> {
         let encodings = [self, other].map(|part| part.encoder.encoding());
         let same = match encodings[0] == encodings[1] {
-            true => other.certificate.same_projection(&self.certificate),
-            false => Err(ParameterError::invalid(format!(
-                "its encoding is {}, that of {} is {}: they are not one table",
-                encodings[0],
-                other.path.display(),
-                encodings[1]
-            ))),
+            true => other.certificate.same_projection(&self.certificate).map_err(LibraryError::from),
+            false => Err(SearchError::OtherEncoding {
+                encoding: encodings[0],
+                other: other.path.clone(),
+                of_other: encodings[1],
+            }
+            .into()),
         };
         same.map_err(|error| self.fault(ReleaseFault::Certificate(error)))
     }
@@ -151,7 +156,7 @@ impl Table {
         queries: Queries<'_>,
         top: usize,
         metric: Option<Metric>,
-    ) -> Result<TableSearch<'_>, ParameterError> {
+    ) -> Result<TableSearch<'_>, LibraryError> {
         let metric = metric.unwrap_or_else(|| default_metric_of(self.mechanism(), queries));
         let searcher =
             |part: &Part| Searcher::new(&part.certificate, &part.mechanism, &part.encoder, queries, top, metric);

@@ -2,8 +2,8 @@
 
 use super::summary::{Number, Numbers, Summary, pairs};
 use super::{Amplified, Attributes, Family, Figure, Options, Statistics, Told};
+use crate::error::StatisticsError;
 use crate::release::Release;
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::{Perturbation, two_sided_quantile};
 use scumble_core::projection::{Projection, ProjectionKind};
 
@@ -17,7 +17,7 @@ pub(super) fn told(
     options: &Options<'_>,
     shuffled: Option<Amplified>,
     rows: Vec<u64>,
-) -> Result<Statistics, ParameterError> {
+) -> Result<Statistics, StatisticsError> {
     let form =
         Form { release, summary, options, linked: shuffled.as_ref().is_some_and(|told| !told.rows_may_be_linked) };
     Ok(Statistics {
@@ -172,13 +172,12 @@ impl Form<'_> {
     }
 
     /// Means of attributes: each coordinate is one (raw), or a sum of a few with public signs (OPORP).
-    fn attribute_mean(&self) -> Result<Told, ParameterError> {
+    fn attribute_mean(&self) -> Result<Told, StatisticsError> {
         let projection = self.projection();
         if let Attributes::These(list) = &self.options.attributes
             && let Some(outside) = list.iter().find(|&&attribute| attribute >= projection.dim())
         {
-            let dim = projection.dim();
-            return Err(ParameterError::invalid(format!("there is no attribute {outside}: the rows had {dim}")));
+            return Err(StatisticsError::NoSuchAttribute { attribute: *outside, dim: projection.dim() });
         }
         if self.summary.signs {
             return Ok(refused("the release holds bits of sums of attributes: their means are not identifiable"));

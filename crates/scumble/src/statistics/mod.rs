@@ -11,9 +11,9 @@ mod summary;
 
 pub use shuffle::{Amplified, amplified_epsilon, amplify};
 
+use crate::error::{LibraryError, NotPrivate};
 use crate::release::Release;
 use crate::search::ExactQueries;
-use scumble_core::error::ParameterError;
 use serde::{Serialize, Serializer};
 use summary::Summary;
 
@@ -210,26 +210,23 @@ impl Statistics {
 /// assert!(told.share.family().is_none()); // values have no bits, and the reason is stated
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn of(release: &Release, options: &Options<'_>) -> Result<Statistics, ParameterError> {
+pub fn of(release: &Release, options: &Options<'_>) -> Result<Statistics, LibraryError> {
     let options = &options.clone().for_collected(release);
     let summary = Summary::of(release, options)?;
     let shuffled = options.shuffled.map(|delta| amplify(release, delta)).transpose()?;
-    families::told(release, &summary, options, shuffled, vec![release.len() as u64])
+    Ok(families::told(release, &summary, options, shuffled, vec![release.len() as u64])?)
 }
 
 /// How the figures of `after` differ from those of `before`: positive means more in `after`.
 ///
 /// The two are taken as independent: intervals are too wide, never too narrow, where people are in both with like values.
-pub fn difference(before: &Release, after: &Release, options: &Options<'_>) -> Result<Statistics, ParameterError> {
+pub fn difference(before: &Release, after: &Release, options: &Options<'_>) -> Result<Statistics, LibraryError> {
     after.certificate().same_projection(before.certificate())?;
     if options.shuffled.is_some() {
-        return Err(ParameterError::not_private(
-            "a person may be in both releases, and the bound holds for one report of each person",
-            "the amplified epsilon of each release, added up",
-        ));
+        return Err(NotPrivate::AmplifiedDifference.into());
     }
     let options = &options.clone().for_collected(after);
     let summary = Summary::of(after, options)?.minus(Summary::of(before, options)?);
     let rows = vec![before.len() as u64, after.len() as u64];
-    families::told(after, &summary, options, None, rows)
+    Ok(families::told(after, &summary, options, None, rows)?)
 }

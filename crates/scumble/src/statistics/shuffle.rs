@@ -8,9 +8,9 @@
 //! the same authors has an erratum and is not used. Every step rounds up: sums have positive terms only, clones are
 //! counted from the lowest of a block, what is cut off is added, and [`SLACK`] is far above the error of the arithmetic.
 
+use crate::error::{LibraryError, NotAmplified, NotPrivate, StatisticsError};
 use crate::release::Release;
 use num_bigint::BigUint;
-use scumble_core::error::ParameterError;
 use scumble_core::exact::ln_upper;
 use scumble_core::mechanism::{Perturbation, Side};
 use scumble_core::noise::{FlipTable, SymbolTable};
@@ -50,12 +50,12 @@ const MOST_REPORTS: u64 = 1 << 36;
 
 /// The smallest epsilon that the bound gives for `reports` reports of `local` epsilon each at `delta`, rounded up to four
 /// digits; never above `local`.
-pub fn amplified_epsilon(local: f64, reports: u64, delta: f64) -> Result<f64, ParameterError> {
+pub fn amplified_epsilon(local: f64, reports: u64, delta: f64) -> Result<f64, StatisticsError> {
     if !(local > 0.0 && local.is_finite()) || reports == 0 || reports > MOST_REPORTS {
-        return Err(ParameterError::invalid("shuffling needs a positive epsilon and between 1 and 2^36 reports"));
+        return Err(StatisticsError::Shuffle);
     }
     if !(delta > 0.0 && delta < 1.0) {
-        return Err(ParameterError::invalid(format!("delta must be between 0 and 1, got {delta}")));
+        return Err(StatisticsError::ShuffleDelta { delta });
     }
     let clones = Clones::new(local, reports, delta);
     let (mut low, mut high) = (0.0, local);
@@ -174,23 +174,16 @@ fn ln_binomial(n: u64, k: u64, p: f64) -> f64 {
 }
 
 /// The amplified guarantee of statistics of a release, or why there is none.
-pub fn amplify(release: &Release, delta: f64) -> Result<Amplified, ParameterError> {
+pub fn amplify(release: &Release, delta: f64) -> Result<Amplified, LibraryError> {
     let delta = check_delta(Some(delta))?;
     let mechanism = release.mechanism();
-    let refuse = |reason: &str| {
-        ParameterError::not_private(
-            format!("no amplification by shuffling: {reason}"),
-            "state the release's own guarantee, or release with dp-oporp-zones, a clipped sketch or a record mechanism",
-        )
-    };
-    let guarantee =
-        mechanism.promise().guarantee().ok_or_else(|| refuse("the release is not differentially private"))?;
+    let refuse = |why| LibraryError::from(NotPrivate::NotAmplified { why });
+    let guarantee = mechanism.promise().guarantee().ok_or_else(|| refuse(NotAmplified::NoGuarantee))?;
     if guarantee.delta > 0.0 {
-        return Err(refuse("the bound needs a pure local guarantee, and this one has a delta"));
+        return Err(refuse(NotAmplified::Delta));
     }
     let unit = guarantee.unit;
-    let local = any_two_inputs(release)
-        .ok_or_else(|| refuse("its noise has no bound that holds for any two private values"))?;
+    let local = any_two_inputs(release).ok_or_else(|| refuse(NotAmplified::Unbounded))?;
     let linked = matches!(mechanism.perturbation(), Perturbation::Cap(_));
     let coordinates = match unit {
         Unit::Record if linked => 1,
@@ -199,13 +192,8 @@ pub fn amplify(release: &Release, delta: f64) -> Result<Amplified, ParameterErro
     };
     // What the certificate promises is for neighbours; the clones need it for any two values.
     if local * coordinates as f64 > guarantee.epsilon * (1.0 + 1e-9) {
-        return Err(refuse(&format!(
-            "the theorem needs a local guarantee for ANY two private values; {} promises {} where they differ by at most \
-             beta, and for any two it is {:.3} per coordinate",
-            mechanism.id(),
-            guarantee.epsilon,
-            local
-        )));
+        let epsilon = guarantee.epsilon;
+        return Err(refuse(NotAmplified::NeighboursOnly { mechanism: mechanism.id(), epsilon, local }));
     }
     let each = amplified_epsilon(local, release.len() as u64, delta / coordinates as f64)?;
     let mut conditions = vec![

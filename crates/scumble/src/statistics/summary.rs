@@ -6,10 +6,10 @@
 use super::reading::{self, Classes, Values};
 use super::{Options, Target};
 use crate::decode::moments;
+use crate::error::StatisticsError;
 use crate::release::{Encoding, Release};
 use crate::search::{ExactQueries, dot};
 use rayon::prelude::*;
-use scumble_core::error::ParameterError;
 
 /// An estimate, before any interval.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,14 +63,14 @@ pub(super) fn pairs(k: usize, signs: bool) -> impl Iterator<Item = (usize, usize
 }
 
 impl Summary {
-    pub(super) fn of(release: &Release, options: &Options<'_>) -> Result<Self, ParameterError> {
+    pub(super) fn of(release: &Release, options: &Options<'_>) -> Result<Self, StatisticsError> {
         let n = release.len() as f64;
         if release.len() < 2 {
-            return Err(ParameterError::invalid("statistics need at least two rows"));
+            return Err(StatisticsError::FewRows);
         }
         let share_false = options.false_reports.unwrap_or(0) as f64 / n;
         if share_false > 1.0 {
-            return Err(ParameterError::invalid("there are fewer rows than false reports"));
+            return Err(StatisticsError::FalseReports);
         }
         let pass = Pass { release, target: options.target, share_false };
         let values = reading::values(release);
@@ -277,10 +277,10 @@ impl Pass<'_> {
     }
 
     /// Shares of the released rows by the nearest centroid.
-    fn nearest(&self, centroids: &ExactQueries) -> Result<Vec<Number>, ParameterError> {
+    fn nearest(&self, centroids: &ExactQueries) -> Result<Vec<Number>, StatisticsError> {
         let (release, n) = (self.release, self.n());
         if centroids.is_empty() || centroids.row(0).len() != release.k() {
-            return Err(ParameterError::invalid("the centroids are not projected as the release was"));
+            return Err(StatisticsError::Centroids);
         }
         let points: Vec<&[f32]> = (0..centroids.len()).map(|c| centroids.row(c)).collect();
         // Values by distance; bits and symbols have no length to compare, so by angle.

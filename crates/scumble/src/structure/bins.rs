@@ -5,10 +5,10 @@
 //! that never occur are left to OPORP's seed.
 
 use super::svd::{Directions, Sample, gram, symmetric_eigen};
+use crate::error::{LibraryError, StructureError};
 use crate::release::Release;
-use scumble_core::error::ParameterError;
 use scumble_core::mechanism::Perturbation;
-use scumble_core::projection::{Bins, Origin, ProjectionKind};
+use scumble_core::projection::{Bins, Origin, ProjectionKind, Seed};
 use scumble_core::vectors::{Rows, Scalars, TableHash};
 
 /// Values that describe the law of a bin in the sample; an odd number, so that the median is one of them.
@@ -35,7 +35,7 @@ impl BinsOptions {
 }
 
 /// Learns bins, and the law of each, from PUBLIC rows: none of them may be among the rows that will be released.
-pub fn learn_bins(rows: Rows<'_>, options: BinsOptions) -> Result<Bins, ParameterError> {
+pub fn learn_bins(rows: Rows<'_>, options: BinsOptions) -> Result<Bins, LibraryError> {
     Coherence::learn(rows, options.components)?.bins(options.k)
 }
 
@@ -49,9 +49,9 @@ pub struct Coherence<'a> {
 
 impl<'a> Coherence<'a> {
     /// Embeds the attributes in the main directions of the rows. Sparse rows are taken for documents.
-    pub fn learn(rows: Rows<'a>, components: Option<usize>) -> Result<Self, ParameterError> {
+    pub fn learn(rows: Rows<'a>, components: Option<usize>) -> Result<Self, LibraryError> {
         if rows.len() < 2 {
-            return Err(ParameterError::invalid("bins are learned from at least 2 public rows"));
+            return Err(StructureError::BinsSample.into());
         }
         let (sample, directions) = match rows.is_sparse() {
             false => {
@@ -70,27 +70,24 @@ impl<'a> Coherence<'a> {
     }
 
     /// `k` bins, and the law of each.
-    pub fn bins(&self, k: usize) -> Result<Bins, ParameterError> {
+    pub fn bins(&self, k: usize) -> Result<Bins, LibraryError> {
         let bins = partition(&self.seen, &self.directions, self.rows.dim(), k, self.origin)?;
         let laws = laws(self.rows, &bins);
-        bins.with_laws(QUANTILES, laws)
+        Ok(bins.with_laws(QUANTILES, laws)?)
     }
 }
 
 /// Learns bins from a release without a projection (`raw-...`) of OTHER rows than those that will be released. The release
 /// is private already, so the bins are too; a person who is in both pays for both.
-pub fn learn_bins_from_release(release: &Release, options: BinsOptions) -> Result<Bins, ParameterError> {
+pub fn learn_bins_from_release(release: &Release, options: BinsOptions) -> Result<Bins, LibraryError> {
     let mechanism = release.mechanism();
     if mechanism.projection().kind() != ProjectionKind::Identity
         || !matches!(mechanism.perturbation(), Perturbation::Noise { .. })
     {
-        return Err(ParameterError::invalid(
-            "bins are learned from a release of every attribute: raw-staircase, raw-laplace or raw-g-opt; a projection has \
-             added its attributes up already",
-        ));
+        return Err(StructureError::BinsProjected.into());
     }
     if release.len() < 2 {
-        return Err(ParameterError::invalid("bins are learned from at least 2 rows"));
+        return Err(StructureError::BinsRelease.into());
     }
     let values = release.all_values();
     let sample = Sample::new(Rows::dense(Scalars::F32(&values), release.k()), true)?;
@@ -106,8 +103,8 @@ pub fn learn_bins_from_release(release: &Release, options: BinsOptions) -> Resul
     partition(&sample.seen, &directions, release.k(), options.k, Origin::Release { sha256: digest })
 }
 
-fn unhex(text: &str) -> Result<[u8; 32], ParameterError> {
-    scumble_core::projection::Seed::from_hex(text).map(|seed| seed.0)
+fn unhex(text: &str) -> Result<[u8; 32], LibraryError> {
+    Ok(Seed::from_hex(text)?.0)
 }
 
 /// Bins of the attributes that were seen.
@@ -117,12 +114,9 @@ fn partition(
     dim: usize,
     k: usize,
     origin: Origin,
-) -> Result<Bins, ParameterError> {
+) -> Result<Bins, LibraryError> {
     if k == 0 || k > seen.len() {
-        return Err(ParameterError::invalid(format!(
-            "{k} bins need as many attributes that are not always zero; the sample has {}",
-            seen.len()
-        )));
+        return Err(StructureError::BinsAttributes { k, attributes: seen.len() }.into());
     }
     let mut order: Vec<u32> = (0..seen.len() as u32).collect();
     let mut places = vec![None; dim];
@@ -133,7 +127,7 @@ fn partition(
         }
         bin += 1;
     });
-    Bins::new(&places, k, origin)
+    Ok(Bins::new(&places, k, origin)?)
 }
 
 /// Splits the members into k parts of nearly equal size, each at the median of its own main direction.

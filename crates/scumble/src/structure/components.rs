@@ -2,7 +2,7 @@
 //! and turned at random inside, so that every output carries as much as any other.
 
 use super::svd::Sample;
-use scumble_core::error::ParameterError;
+use crate::error::{LibraryError, StructureError};
 use scumble_core::projection::{Origin, PublicTable};
 use scumble_core::vectors::{Rows, TableHash};
 
@@ -10,18 +10,14 @@ use scumble_core::vectors::{Rows, TableHash};
 const SCALE: f64 = 1.0 / 16384.0;
 
 /// Learns `k` components from PUBLIC rows. Weights are integers, so that bits come out equal on every machine.
-pub fn learn_components(rows: Rows<'_>, k: usize) -> Result<PublicTable, ParameterError> {
+pub fn learn_components(rows: Rows<'_>, k: usize) -> Result<PublicTable, LibraryError> {
     if k == 0 || rows.len() <= k || rows.dim() < k {
-        return Err(ParameterError::invalid(format!(
-            "{k} components need more public rows than that, and as many attributes; the sample has {} rows of {}",
-            rows.len(),
-            rows.dim()
-        )));
+        return Err(StructureError::ComponentsSample { k, rows: rows.len(), attributes: rows.dim() }.into());
     }
     let sample = Sample::new(rows, true)?;
     let directions = sample.directions(k);
     if directions.count < k || directions.energies[k - 1] <= 0.0 {
-        return Err(ParameterError::invalid(format!("the sample has fewer than {k} directions")));
+        return Err(StructureError::ComponentsDirections { k }.into());
     }
     let turn = rotation(k);
     let mut weights = vec![0; rows.dim() * k];
@@ -35,7 +31,7 @@ pub fn learn_components(rows: Rows<'_>, k: usize) -> Result<PublicTable, Paramet
         }
     }
     let origin = Origin::Sample { rows: rows.len() as u64, sha256: TableHash::of(rows).finish() };
-    PublicTable::components(centre, weights, SCALE, origin)
+    Ok(PublicTable::components(centre, weights, SCALE, origin)?)
 }
 
 /// A fixed random rotation: columns of normal numbers made orthonormal.

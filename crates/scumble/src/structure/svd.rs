@@ -1,8 +1,8 @@
 //! The main directions of a public sample by subspace iteration: a few passes over its entries, memory for the attributes
 //! that occur. Used on public rows only.
 
+use crate::error::StructureError;
 use rayon::prelude::*;
-use scumble_core::error::ParameterError;
 use scumble_core::vectors::Rows;
 
 /// Directions beyond those asked for: they make the iteration converge fast.
@@ -41,7 +41,7 @@ impl Directions {
 
 impl Sample {
     /// Reads the sample; centred or not.
-    pub(super) fn new(rows: Rows<'_>, centred: bool) -> Result<Self, ParameterError> {
+    pub(super) fn new(rows: Rows<'_>, centred: bool) -> Result<Self, StructureError> {
         let mut place = vec![u32::MAX; rows.dim()];
         let mut sums = vec![0.0; rows.dim()];
         let mut bad = false;
@@ -53,7 +53,7 @@ impl Sample {
             });
         }
         if bad {
-            return Err(ParameterError::invalid("the sample has a value that is NaN or infinite; replace or drop it"));
+            return Err(StructureError::NotFinite);
         }
         let seen: Vec<usize> = (0..rows.dim()).filter(|&attribute| place[attribute] == 0).collect();
         (0..).zip(&seen).for_each(|(at, &attribute)| place[attribute] = at);
@@ -69,7 +69,7 @@ impl Sample {
 
     /// Reads documents: counts are heavy-tailed and lengths differ, so that a row is the square roots of its values, at
     /// length 1 (Hellinger).
-    pub(super) fn of_documents(rows: Rows<'_>) -> Result<Self, ParameterError> {
+    pub(super) fn of_documents(rows: Rows<'_>) -> Result<Self, StructureError> {
         let mut sample = Self::new(rows, false)?;
         let n = sample.rows.len().max(1) as f64;
         for entries in &mut sample.rows {

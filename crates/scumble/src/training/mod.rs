@@ -2,8 +2,8 @@
 
 pub mod ridge;
 
+use crate::error::{LibraryError, TrainingError};
 use crate::recall::Features;
-use scumble_core::error::ParameterError;
 
 /// The share of equal labels.
 pub fn accuracy(found: &[u32], truth: &[u32]) -> f64 {
@@ -12,16 +12,15 @@ pub fn accuracy(found: &[u32], truth: &[u32]) -> f64 {
 }
 
 /// The classes among the labels of rows, in order.
-pub fn classes_of(features: &Features, labels: &[u32]) -> Result<Vec<u32>, ParameterError> {
+pub fn classes_of(features: &Features, labels: &[u32]) -> Result<Vec<u32>, LibraryError> {
     if labels.len() != features.len() {
-        let (rows, found) = (features.len(), labels.len());
-        return Err(ParameterError::invalid(format!("{found} labels for {rows} rows: each row needs one")));
+        return Err(TrainingError::Labels { found: labels.len(), rows: features.len() }.into());
     }
     let mut classes = labels.to_vec();
     classes.sort_unstable();
     classes.dedup();
     if classes.len() < 2 {
-        return Err(ParameterError::invalid("classification needs at least two classes among the labels"));
+        return Err(TrainingError::OneClass.into());
     }
     Ok(classes)
 }

@@ -5,9 +5,9 @@
 
 use super::{accuracy, classes_of, positives};
 use crate::decode::eigen::eigen;
+use crate::error::LibraryError;
 use crate::recall::Features;
 use rayon::prelude::*;
-use scumble_core::error::ParameterError;
 
 /// Most values per row: the spectrum of their covariance is computed.
 pub const LARGEST: usize = 2048;
@@ -25,7 +25,7 @@ pub struct Ridge {
 
 impl Ridge {
     /// Fits dense rows with their class labels; `None` where rows are sparse or longer than [`LARGEST`].
-    pub fn fit(features: &Features, labels: &[u32]) -> Result<Option<Self>, ParameterError> {
+    pub fn fit(features: &Features, labels: &[u32]) -> Result<Option<Self>, LibraryError> {
         let classes = classes_of(features, labels)?;
         let (n, dim) = (features.len(), features.dim());
         let Some(values) = features.as_dense().filter(|_| dim <= LARGEST) else { return Ok(None) };
@@ -91,7 +91,7 @@ impl Ridge {
 }
 
 /// The test accuracy of a model; `None` where ridge is not fitted.
-pub fn train_and_test(train: (&Features, &[u32]), test: (&Features, &[u32])) -> Result<Option<f64>, ParameterError> {
+pub fn train_and_test(train: (&Features, &[u32]), test: (&Features, &[u32])) -> Result<Option<f64>, LibraryError> {
     Ok(Ridge::fit(train.0, train.1)?.map(|model| accuracy(&model.predict(test.0), test.1)))
 }
 

@@ -1,0 +1,64 @@
+//! What is wrong with a campaign, its terms, or a release that was not collected for it.
+
+use thiserror::Error;
+
+/// A campaign, or a release that is not of it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // each variant is its own message
+pub enum CampaignError {
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    #[error("not a campaign of scumble: longer than {most} bytes")]
+    TooLong { most: usize },
+    #[error("not a campaign of scumble: {fault}")]
+    Text { fault: String },
+    #[error("the campaign's text is not in its canonical form: it was altered")]
+    NotCanonical,
+    #[error("the campaign is inconsistent: schema is '{found}', this version reads '{known}'")]
+    Schema { found: String, known: &'static str },
+    #[error("the campaign's signature does not hold")]
+    Signature,
+    #[error("the campaign is inconsistent: '{field}' is not what its parameters give")]
+    Field { field: String },
+    #[error(
+        "a device reads the campaign alone, and the file of {name} is too large to travel in it: take the blocks of an \
+         image (grid:HxW), or bins whose file has at most 64 KiB"
+    )]
+    FileTooLarge { name: &'static str },
+
+    #[error("the release was not collected from devices")]
+    NotCollected,
+    #[error("the release was collected for campaign {campaign}")]
+    OtherCampaign { campaign: String },
+    #[error("the release was made with other parameters")]
+    OtherParameters,
+    #[error("the release has another encoding")]
+    OtherEncoding,
+}
+
+/// The terms of a campaign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // each variant is its own message
+pub enum TermsError {
+    #[error("a campaign needs a name of at most 200 bytes, in one line")]
+    Name,
+    #[error("a campaign needs a statement for the person, at most 10,000 bytes")]
+    Statement,
+    #[error("the description of the input must not be longer than 10,000 bytes")]
+    Description,
+    #[error(
+        "the collector must be an address such as https://reports.example.org, without user, query or fragment; plain \
+         http is for 127.0.0.1 only"
+    )]
+    Collector,
+    #[error("the model's hash must be 64 lower-case hexadecimal digits")]
+    Model,
+    #[error("a slot must be allowed at least one content")]
+    Contents,
+    #[error("min_reports must be at least 1")]
+    MinReports,
+    #[error("periods must have a positive length and count, and must end before second 2^53")]
+    Periods,
+}

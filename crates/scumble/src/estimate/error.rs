@@ -1,0 +1,70 @@
+//! Why a release does not tell a similarity.
+
+use crate::error::{CertificateError, SearchError};
+use scumble_core::mechanism::MechanismId;
+use thiserror::Error;
+
+/// Why a release does not tell a similarity.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum EstimateError {
+    /// The two rows live in different projections.
+    #[error(transparent)]
+    Projection(#[from] CertificateError),
+    /// The query does not fit the release.
+    #[error(transparent)]
+    Query(#[from] SearchError),
+    /// The quantity cannot be identified from this kind of release.
+    #[error(transparent)]
+    NotIdentifiable(#[from] NotIdentifiable),
+    /// A row that is not there.
+    #[error("row {row} does not exist: the release has {rows} rows")]
+    NoSuchRow {
+        /// The row asked for.
+        row: usize,
+        /// Rows there are.
+        rows: usize,
+    },
+}
+
+/// What a kind of release does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // each variant is its own message
+pub enum NotIdentifiable {
+    #[error(
+        "{mechanism} releases bits or symbols whose flip probability depends on the private values: lengths and inner \
+         products are not identifiable; use it for ranking (search) only"
+    )]
+    Bits { mechanism: MechanismId },
+    #[error(
+        "the sketch was clipped before the noise, so inner products are biased by an unknown amount; use it for ranking \
+         (search) only"
+    )]
+    Clipped,
+    #[error("one bit per value keeps no length; use it for ranking (search) only")]
+    OneBit,
+    #[error("a row with itself shares its noise; ask for its squared norm")]
+    SameRow,
+    #[error("a row with itself shares its noise")]
+    SameBits,
+    #[error(
+        "a word of a book, or bits of public components, keep a part of each record that depends on the record; use it for \
+         ranking (search) and for training only"
+    )]
+    PartOfRecord,
+    #[error(
+        "at this epsilon more than one row in 20 is released as a vertex that tells nothing, and no one knows which: a \
+         single value has no interval; use it for ranking (search) and for training only"
+    )]
+    EmptyVertices,
+    #[error(
+        "bins keep the means of their attributes and not the rows' lengths, so that angles are not in the release; use it \
+         for ranking (search), or ask for the inner product with its bound"
+    )]
+    AngleOfBins,
+    #[error(
+        "the angle is not identifiable from {mechanism}: its flip probabilities depend on the private values, or its bins \
+         are not Gaussian; use it for ranking (search) only"
+    )]
+    Angle { mechanism: MechanismId },
+}
