@@ -1,5 +1,6 @@
 //! How a run ends: 0 done, 1 refused, 2 error, and one line on standard error.
 
+use crate::print;
 use scumble::error::{LibraryError, ParameterError, worded};
 use scumble::files::{JobError, OpenError, ReadError, WriteError};
 use scumble::ledger::LedgerError;
@@ -36,7 +37,7 @@ impl Failure {
 
     /// Prints the line.
     pub fn report(&self) -> Exit {
-        eprintln!("scumble: {}", self.message);
+        print::say(&format!("scumble: {}", self.message));
         self.exit
     }
 }

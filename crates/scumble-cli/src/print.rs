@@ -21,14 +21,20 @@ pub fn emit_json(value: &impl Serialize) -> Result<(), Failure> {
     emit(&(text + "\n"))
 }
 
+/// Writes a line to standard error. If that fails there is nowhere left to say so, and nothing else may fail for it: the
+/// release may stand already.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
 /// A sentence for the operator.
 pub fn note(text: &str) {
-    eprintln!("note: {text}");
+    say(&format!("note: {text}"));
 }
 
 /// A sentence that the operator must read.
 pub fn warn(text: &str) {
-    eprintln!("{}: {text}", Paint::stderr().strong("warning"));
+    say(&format!("{}: {text}", Paint::stderr().strong("warning")));
 }
 
 /// Colours on a terminal, plain text elsewhere and under NO_COLOR.

@@ -246,7 +246,8 @@ fn read(path: &Path) -> Result<Campaign, Failure> {
 fn written(global: &Global, out: &Path, campaign: &Campaign) -> Result<Exit, Failure> {
     let digest = campaign.digest();
     if global.json {
-        print::emit_json(&json!({ "out": out, "digest": digest, "report_length": campaign.report_length }))?;
+        let (out, length) = (out.to_string_lossy(), campaign.report_length);
+        print::emit_json(&json!({ "out": out, "digest": digest, "report_length": length }))?;
     } else {
         print::emit(&format!("campaign  {}\ndigest    {digest}\n", out.display()))?;
     }

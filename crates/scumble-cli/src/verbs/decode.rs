@@ -76,8 +76,9 @@ impl Decode {
         let decoder = Decoder::fit(&release, self.method.into())?;
         decode::write(&self.out, &decoder, &release)?;
         let (rows, k, rank) = (release.len(), release.k(), decoder.rank());
+        let out = self.out.to_string_lossy();
         match global.json {
-            true => print::emit_json(&json!({ "out": self.out, "rows": rows, "k": k, "rank": rank }))?,
+            true => print::emit_json(&json!({ "out": out, "rows": rows, "k": k, "rank": rank }))?,
             false => print::emit(&format!(
                 "decoded {rows} rows of {k} values, of which {rank} directions hold signal: {}\n",
                 self.out.display()

@@ -155,7 +155,7 @@ impl Evaluate {
         }
         bar.finish_and_clear();
         self.write(&outcomes, rows.len(), rows.dim())?;
-        self.report(&outcomes, global);
+        self.report(&outcomes, global)?;
         Ok(Exit::Done)
     }
 
@@ -233,7 +233,7 @@ impl Evaluate {
         Ok(())
     }
 
-    fn report(&self, outcomes: &Outcomes, global: &Global) {
+    fn report(&self, outcomes: &Outcomes, global: &Global) -> Result<(), Failure> {
         let designs = outcomes.distinct(|o| (o.task.clone(), o.design.clone(), o.k, o.metric.clone()));
         let mut lines = Vec::new();
         for (task, design, k, metric) in designs {
@@ -265,15 +265,16 @@ impl Evaluate {
                     json!({"task": task, "design": design, "k": k, "metric": metric, "epsilon": epsilon, "mean": mean, "half": half})
                 })
                 .collect();
-            println!("{}", json!({"report": self.out, "private": false, "results": rows}));
-            return;
+            let report = self.out.to_string_lossy();
+            return print::emit(&format!("{}\n", json!({"report": report, "private": false, "results": rows})));
         }
-        println!("{:<34} {:>6} {:>8}  {:<24} value", "design", "k", "epsilon", "metric");
+        let mut text = format!("{:<34} {:>6} {:>8}  {:<24} value\n", "design", "k", "epsilon", "metric");
         for (_, design, k, metric, epsilon, mean, half) in &lines {
             let epsilon = if epsilon.is_finite() { epsilon.to_string() } else { "none".into() };
-            println!("{design:<34} {k:>6} {epsilon:>8}  {metric:<24} {mean:.3} +- {half:.3}");
+            text += &format!("{design:<34} {k:>6} {epsilon:>8}  {metric:<24} {mean:.3} +- {half:.3}\n");
         }
-        println!("\nReport: {} (not private; .csv and .parquet beside it)", self.out.display());
+        text += &format!("\nReport: {} (not private; .csv and .parquet beside it)\n", self.out.display());
+        print::emit(&text)
     }
 }
 

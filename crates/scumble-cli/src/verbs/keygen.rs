@@ -42,7 +42,8 @@ impl Keygen {
         }
         let public = key.public().to_hex();
         if global.json {
-            print::emit_json(&json!({ "secret": self.out, "public": beside, "public_key": public }))?;
+            let [secret, beside] = [&self.out, &beside].map(|path| path.to_string_lossy());
+            print::emit_json(&json!({ "secret": secret, "public": beside, "public_key": public }))?;
         } else {
             print::emit(&format!(
                 "secret key  {} (keep it secret: anyone who has it can sign as you)\npublic key  {} ({public})\n",
@@ -57,7 +58,7 @@ impl Keygen {
         let key = NoiseKey::generate()?;
         keys::write_secret(&self.out, &key.to_text())?;
         if global.json {
-            print::emit_json(&json!({ "secret": self.out }))?;
+            print::emit_json(&json!({ "secret": self.out.to_string_lossy() }))?;
         } else {
             print::emit(&format!(
                 "sticky key  {} (keep it secret: anyone who has it can remove the noise)\n",

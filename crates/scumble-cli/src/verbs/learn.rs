@@ -145,7 +145,7 @@ fn at(path: &Path, error: &LibraryError) -> Failure {
 
 fn done(global: &Global, out: &Path, name: &str, words: &str) -> Result<Exit, Failure> {
     if global.json {
-        print::emit_json(&json!({ "out": out, "name": name, "holds": words }))?;
+        print::emit_json(&json!({ "out": out.to_string_lossy(), "name": name, "holds": words }))?;
     } else {
         print::emit(&format!("{}: {words} ({name})\n", out.display()))?;
     }

@@ -56,7 +56,7 @@ impl Reproduce {
         let mut progress = |part: &str, done: usize, of: usize| {
             // Where there is no bar, in a batch job, one line a part.
             if bar.is_hidden() && part != last {
-                eprintln!("{:>4} s: {part}", start.elapsed().as_secs());
+                print::say(&format!("{:>4} s: {part}", start.elapsed().as_secs()));
                 last = part.to_owned();
             }
             bar.set_message(part.to_owned());
@@ -90,13 +90,16 @@ impl Reproduce {
                 .iter()
                 .map(|c| json!({"source": c.source, "statement": c.statement, "verdict": c.verdict(), "evidence": c.evidence}))
                 .collect();
-            println!("{}", json!({ "page": page, "figures": found.figures.len(), "claims": claims }));
+            let (page, figures) = (page.to_string_lossy(), found.figures.len());
+            print::emit(&format!("{}\n", json!({ "page": page, "figures": figures, "claims": claims })))?;
         } else {
+            let mut text = String::new();
             for claim in &found.claims {
-                println!("{:<18} {} ({})", claim.verdict(), claim.statement, claim.source);
+                text += &format!("{:<18} {} ({})\n", claim.verdict(), claim.statement, claim.source);
             }
-            println!("\n{} figures, {} claims judged.", found.figures.len(), found.claims.len());
-            println!("Page: {}", page.display());
+            text += &format!("\n{} figures, {} claims judged.\n", found.figures.len(), found.claims.len());
+            text += &format!("Page: {}\n", page.display());
+            print::emit(&text)?;
         }
         Ok(Exit::Done)
     }

@@ -116,7 +116,9 @@ impl Search {
                 write_hits(out, &found.hits, self.top, found.ids.as_ref())?;
                 let (queries, rows) = (found.hits.len(), table.len());
                 match global.json {
-                    true => print::emit_json(&json!({ "out": out, "queries": queries, "rows": rows }))?,
+                    true => {
+                        print::emit_json(&json!({ "out": out.to_string_lossy(), "queries": queries, "rows": rows }))?
+                    }
                     false => print::emit(&format!("searched {rows} rows for {queries} queries: {}\n", out.display()))?,
                 }
             }

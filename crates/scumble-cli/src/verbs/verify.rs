@@ -43,8 +43,8 @@ impl Verify {
         let failed = found.failed();
         let Verification { claim, checks, .. } = &found;
         if global.json {
-            let passed = failed.is_none();
-            let all = serde_json::json!({ "file": self.file, "passed": passed, "claim": claim, "checks": checks });
+            let (file, passed) = (self.file.to_string_lossy(), failed.is_none());
+            let all = serde_json::json!({ "file": file, "passed": passed, "claim": claim, "checks": checks });
             print::emit_json(&all)?;
         } else {
             print::emit(&text(claim, checks))?;

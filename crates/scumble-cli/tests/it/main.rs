@@ -1,5 +1,6 @@
 //! The command line from outside: every test runs the binary.
 
+mod agree;
 mod altered;
 mod audit;
 mod campaign;

@@ -24,7 +24,16 @@ fn the_first_lines_say_what_is_not_protected() {
     npy_rows(&folder, "x.npy", 20, 16);
     for (name, words, not_protected) in CASES {
         let out = format!("{name}.parquet");
-        folder.ok(&format!("release x.npy --out {out} --seed {SEED} --mechanism {words}"));
+        // Before anything is released, and while it is: the same sentences, and a warning where nobody is protected.
+        for verb in [format!("release x.npy --out {out} --seed {SEED}"), "plan --dim 16".to_owned()] {
+            let output = folder.run(&format!("{verb} --mechanism {words}"));
+            assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+            let told = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+            let claim = told.split_once(" claim ").expect("a claim").1;
+            assert!(claim.contains(not_protected) && claim.contains("NOT protected"), "{name}: {told}");
+            let nobody = not_protected == "NOT protected: anyone";
+            assert_eq!(stderr(&output).contains("protects nobody"), nobody, "{name}: {}", stderr(&output));
+        }
         let verify = folder.ok(&format!("verify {out}"));
         let statement = folder.ok(&format!("inspect {out} --statement"));
         let inspect = folder.ok(&format!("inspect {out}"));

@@ -171,7 +171,7 @@ pub enum ReadErrorKind {
     #[error("no Parquet file in this folder")]
     NoParquetFiles,
     #[error(
-        "a {0} table: its log says which files count, and rows that it has removed are still on disk; export the table \
+        "a table of {0}: its log says which files count, and rows that it has removed are still on disk; export the table \
          with a reader that knows it, and release what that gives"
     )]
     TableFormat(&'static str),

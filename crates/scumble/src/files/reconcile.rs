@@ -5,9 +5,9 @@ use super::released::{beside_release, read_certificate};
 use crate::certificate::Certificate;
 use crate::ledger::Account;
 use scumble_core::mechanism::Beside;
-use serde::Serialize;
-use std::collections::HashMap;
-use std::path::PathBuf;
+use serde::{Serialize, Serializer};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// What became of an entry's release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -42,7 +42,13 @@ pub struct Reconciled {
     /// What became of it.
     pub trace: Trace,
     /// The file, if it is here.
+    #[serde(serialize_with = "lossy")]
     pub file: Option<PathBuf>,
+}
+
+/// A name as text: JSON has no other bytes.
+fn lossy<S: Serializer>(file: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    file.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
 /// Every entry of the accounts, and the releases that no entry names.
@@ -56,9 +62,13 @@ pub fn reconcile(accounts: &[Account], files: &[PathBuf]) -> Result<(Vec<Reconci
         }
     }
     let mut entries = Vec::new();
+    let mut named = HashSet::new();
     for account in accounts {
         for entry in &account.entries {
-            let file = entry.certificate.as_ref().and_then(|digest| found.remove(digest));
+            // A sticky release that is made again has the same certificate: several entries may name one file.
+            let digest = entry.certificate.as_deref();
+            let file = digest.and_then(|digest| found.get(digest)).cloned();
+            named.extend(digest);
             let trace = match (entry.state.as_str(), file.is_some()) {
                 ("cancelled", false) => Trace::GivenBack,
                 ("cancelled", true) => Trace::Unpaid,
@@ -69,7 +79,7 @@ pub fn reconcile(accounts: &[Account], files: &[PathBuf]) -> Result<(Vec<Reconci
             entries.push(Reconciled { dataset: account.dataset.clone(), entry: entry.id, trace, file });
         }
     }
-    strangers.extend(found.into_values());
+    strangers.extend(found.into_iter().filter(|(digest, _)| !named.contains(digest.as_str())).map(|(_, path)| path));
     strangers.sort();
     Ok((entries, strangers))
 }

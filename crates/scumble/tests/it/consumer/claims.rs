@@ -52,6 +52,7 @@ fn no_adversary_beats_the_statement() {
         (RawLaplace, 0.5, 0.25, None),
         (RawGOpt, 1.0, 0.5, Some(0.05)),
         (RawGOpt, 0.5, 0.2, Some(0.01)),
+        (RawGOpt, 1.0, 0.5, Some(0.4)),
     ] {
         let parameters = parameters(id, epsilon, beta, delta);
         let far = release(&parameters, -0.25, 0.25);
@@ -66,6 +67,10 @@ fn no_adversary_beats_the_statement() {
         if id == RawStaircase && beta == 0.5 {
             assert!(measured > far_most - 0.02, "the test sees a breach: {measured} against {far_most}");
         }
+        if delta == Some(0.4) {
+            // Planted fault: the table of before, which left delta out.
+            assert!(measured > 1.0 / (1.0 + (-epsilon).exp()) + slack(), "{measured}");
+        }
         if beta <= 0.05 {
             // Planted fault: the sentence of before, which left "at most beta apart" out.
             assert!(measured > near_most + slack(), "{measured} against {near_most}");
@@ -76,8 +81,10 @@ fn no_adversary_beats_the_statement() {
 /// "Any value" is true to the last bit: where beta is the range's width, no two values are further apart in steps.
 #[test]
 fn a_range_off_the_grid_counts_its_own_steps() {
-    // 0.3 as a float is below the exact distance of these ends on grids where 0.3 is a whole number of steps plus a bit.
-    for (lo, hi) in [(-0.1, 0.2), (0.1, 0.4), (0.7, 0.8), (-1.1, 2.2), (1.0 / 3.0, 2.0 / 3.0), (-0.3, 0.1)] {
+    // The width of the first range is 500 as a float, a little less than it is: at 2^-2 its ends are 2001 steps apart, and
+    // 500 is 2000 of them.
+    let narrow = [(-0.1, 0.2), (0.1, 0.4), (0.7, 0.8), (-1.1, 2.2), (1.0 / 3.0, 2.0 / 3.0), (-0.3, 0.1)];
+    for (lo, hi) in [(0.125f64.next_down(), 500.125)].into_iter().chain(narrow) {
         for exponent in -30..=-2 {
             let range = Range::new(lo, hi).unwrap();
             let beta = range.width();
