@@ -94,15 +94,14 @@ def release(
     reserved = None if account is None else account.reserve(_scumble.Releaser(mechanism._inner, encoding))
     if reserved is not None:
         reserved.keep()  # from here on tasks run, and what they show may stay
+    through = _task(mechanism, key, column, id, label, encoding)
+    if out is None:
+        return df.select(*columns).mapInArrow(through, schema)
     if folder is not None and pieces is not None:
         _spark_files.release(spark, pieces, _file_task(mechanism, key, reading, encoding, id is not None), folder)
     else:
-        released = df.select(*columns).mapInArrow(_task(mechanism, key, column, id, label, encoding), schema)
-        if out is None:
-            return released
-        released.write.parquet(out)
-        del released
-    del key
+        df.select(*columns).mapInArrow(through, schema).write.parquet(out)
+    del through, key
     text = _certify(spark, out, mechanism, encoding, rows, sticky_key is not None, sign, promise)
     if reserved is not None:
         reserved.record(text)

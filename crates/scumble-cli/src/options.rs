@@ -246,6 +246,15 @@ impl MechanismOptions {
         })
     }
 
+    /// The public file that was given for `bins`, `components` or `book`.
+    pub fn public_file(&self, kind: &str) -> Option<&Path> {
+        match kind {
+            "bins" => self.bins.as_deref(),
+            "components" => self.components.as_deref(),
+            _ => self.book.as_deref(),
+        }
+    }
+
     /// True when the caller gave no seed, so that the one drawn should be shown.
     pub fn seed_is_fresh(&self) -> bool {
         self.seed.is_none()

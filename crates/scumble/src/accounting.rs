@@ -157,9 +157,7 @@ impl Loss {
         if !(1..=MOST_ROWS).contains(&rows) {
             return Err(AccountingError::RowsPerPerson { rows, most: MOST_ROWS }.into());
         }
-        if delta.is_some() {
-            check_delta(delta)?;
-        }
+        delta.map(check_delta).transpose()?;
         let n = rows as f64;
         let summed = (n * loss.delta).min(1.0);
         let delta = delta.unwrap_or(if loss.gaussian.is_some() { loss.delta } else { summed });

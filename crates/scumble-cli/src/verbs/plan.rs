@@ -6,7 +6,7 @@ use crate::print::{self, Facts, Paint, grouped, number, warn};
 use crate::units::record_expectation;
 use clap::{Args, ValueHint};
 use scumble::files::{Batch, read_all};
-use scumble::mechanism::Parameters;
+use scumble::mechanism::{Parameters, SignrpMode};
 use scumble::plan::{self, Choice, Forecast, Measured, PlanError, Request, StandardErrors};
 use scumble::privacy::{Promise, Unit};
 use scumble::projection::Partition;
@@ -171,49 +171,93 @@ impl Plan {
 
     /// The commands that release with this choice: first the public file that it rests on, if there is one.
     fn command(&self, choice: &Choice) -> String {
-        let p = choice.mechanism.parameters();
-        let mut words =
-            format!("scumble release IN --out OUT.parquet --mechanism {} --epsilon {}", p.mechanism, p.epsilon);
+        // Every field is named here, so that a new one cannot be forgotten.
+        let Parameters {
+            mechanism,
+            dim: _,
+            k,
+            repeats,
+            epsilon,
+            delta,
+            beta,
+            range,
+            unit,
+            projection,
+            bins,
+            components,
+            book,
+            purpose,
+            seed,
+            sketch_clip,
+            norm_bound,
+            clip_norm,
+            signrp_mode,
+            symbols,
+            lattice_steps,
+            thresholds,
+            norm,
+            density,
+            grid_exponent,
+            i_understand_this_is_not_dp,
+        } = choice.mechanism.parameters();
+        fn text<T: ToString>(value: &T) -> String {
+            value.to_string()
+        }
+        let cuts = || thresholds.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
+        let mut words = format!("scumble release IN --out OUT.parquet --mechanism {mechanism} --epsilon {epsilon}");
         let mut add = |name: &str, value: Option<String>| {
             if let Some(value) = value {
-                words.push_str(&format!(" --{name} {value}"));
+                words.push_str(&format!(" {name} {value}"));
             }
         };
-        add("delta", p.delta.map(|delta| format!("{delta:e}")));
-        add("beta", (p.unit != Unit::Record).then(|| p.beta.to_string()));
-        add("range", Some(format!("{},{}", p.range.lo, p.range.hi)));
-        add("unit", (p.unit != Unit::Attribute).then(|| p.unit.to_string()));
-        add("k", (!p.mechanism.is_raw()).then(|| p.k.to_string()));
-        add("repeats", (p.repeats > 1).then(|| p.repeats.to_string()));
-        add("sketch-clip", p.sketch_clip.map(|clip| clip.to_string()));
-        add("norm", p.norm.map(|norm| norm.to_string()));
-        add("density", p.density.map(|density| density.to_string()));
-        add("symbols", p.symbols.map(|symbols| symbols.to_string()));
-        add("encoding", Some(choice.encoding.to_string()));
-        add("for", p.purpose.map(|purpose| purpose.to_string()));
-        if let Some(Partition::Grid(grid)) = &p.bins {
-            add("bins", Some(grid.to_string()));
+        add("--delta", delta.map(|delta| format!("{delta:e}")));
+        add("--beta", (*unit != Unit::Record).then(|| beta.to_string()));
+        add("--range", Some(format!("{},{}", range.lo, range.hi)));
+        add("--unit", (*unit != Unit::Attribute).then(|| unit.to_string()));
+        add("-k", (!mechanism.is_raw()).then(|| k.to_string()));
+        add("--repeats", (*repeats > 1).then(|| repeats.to_string()));
+        add("--seed", (!self.mechanism.seed_is_fresh()).then(|| seed.to_hex()));
+        add("--projection", projection.as_ref().map(text));
+        add("--sketch-clip", sketch_clip.as_ref().map(text));
+        add("--clip-norm", clip_norm.as_ref().map(text));
+        add("--norm-bound", norm_bound.as_ref().map(text));
+        add("--signrp-mode", (*signrp_mode == SignrpMode::Paper).then(|| "paper".to_owned()));
+        add("--norm", norm.as_ref().map(text));
+        add("--density", density.as_ref().map(text));
+        add("--symbols", symbols.as_ref().map(text));
+        add("--lattice-steps", lattice_steps.as_ref().map(text));
+        add("--thresholds", (!thresholds.is_empty()).then(cuts));
+        add("--grid-exponent", grid_exponent.as_ref().map(text));
+        add("--encoding", Some(choice.encoding.to_string()));
+        add("--for", purpose.as_ref().map(text));
+        if let Some(Partition::Grid(grid)) = bins {
+            add("--bins", Some(grid.to_string()));
         }
         let mut first = String::new();
-        if let Some(sample) = &self.public.public_sample {
-            let learned = matches!(p.bins, Some(Partition::File(_)));
-            let size = format!(" -k {}", p.k);
-            let files = [
-                ("bins", learned, &*size),
-                ("components", p.components.is_some(), &size),
-                ("book", p.book.is_some(), ""),
-            ];
-            for (verb, _, size) in files.into_iter().filter(|(_, needed, _)| *needed) {
-                let file = sample.with_extension(verb);
-                add(verb, Some(file.display().to_string()));
-                let dim = self.dim.map(|dim| format!(" --dim {dim}")).unwrap_or_default();
-                first = format!("scumble {verb} --sample {}{dim}{size} --out {} && ", sample.display(), file.display());
+        let learned = matches!(bins, Some(Partition::File(_)));
+        let sized = format!(" -k {k}");
+        let files =
+            [("bins", learned, &*sized), ("components", components.is_some(), &sized), ("book", book.is_some(), "")];
+        for (verb, _, size) in files.into_iter().filter(|(_, needed, _)| *needed) {
+            let option = format!("--{verb}");
+            match (self.mechanism.public_file(verb), &self.public.public_sample) {
+                (Some(file), _) => add(&option, Some(quoted(file))),
+                (None, Some(sample)) => {
+                    let (file, dim) =
+                        (quoted(&sample.with_extension(verb)), self.dim.map(|dim| format!(" --dim {dim}")));
+                    let (sample, dim) = (quoted(sample), dim.unwrap_or_default());
+                    first = format!("scumble {verb} --sample {sample}{dim}{size} --out {file} && ");
+                    add(&option, Some(file));
+                }
+                (None, None) => unreachable!("a file comes from the caller or from a sample"),
             }
         }
-        first + &words.replace(" --k ", " -k ")
+        if *i_understand_this_is_not_dp {
+            words.push_str(" --i-understand-this-is-not-dp");
+        }
+        first + &words
     }
 
-    /// All of it, for programs.
     fn as_json(&self, request: &Request, plan: &plan::Plan) -> Value {
         let claim = plan.best.mechanism.claim();
         let choice = |choice: &Choice| json!({ "forecast": choice.forecast, "measured": choice.measured });
@@ -235,6 +279,13 @@ impl Plan {
             "release": self.command(&plan.best),
         })
     }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// A fault of a sample, with its file.

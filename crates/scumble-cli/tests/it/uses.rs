@@ -1,6 +1,7 @@
 //! What people do with a release: plan, compare, search, the demo.
 
 use crate::support::*;
+use std::process::Command;
 
 /// A release of two kinds of rows, and queries with the same seed.
 fn releases(folder: &Folder, mechanism: &str) -> Vec<f32> {
@@ -164,6 +165,71 @@ fn plan_forecasts_every_unit_and_fits_the_bytes() {
         plan["best"]["forecast"]["correlation"].as_f64().unwrap()
     });
     assert!(kept[0] < kept[1] && kept[1] < kept[2], "{kept:?}");
+}
+
+/// The command that a plan prints makes the mechanism of the plan, whatever was asked for.
+#[cfg(unix)]
+#[test]
+fn the_printed_command_makes_what_was_planned() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 300, 64);
+    npy_rows(&folder, "other rows.npy", 400, 64);
+    let shell = |line: &str| {
+        let binary = env!("CARGO_BIN_EXE_scumble");
+        let line = format!("scumble() {{ '{binary}' \"$@\"; }}; {line}");
+        let output = Command::new("sh").args(["-c", &line]).current_dir(folder.path("")).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    shell("scumble bins --sample 'other rows.npy' -k 16 --out 'some bins'");
+    shell("scumble components --sample 'other rows.npy' -k 8 --out some.components");
+    shell("scumble book --sample 'other rows.npy' --out some.book");
+    for words in [
+        "--epsilon 5 --mechanism dp-signrp-rr -k 8 --beta .1 --norm-bound 2",
+        "--epsilon 5 --mechanism dp-signrp-rr -k 8 --beta .1 --norm-bound 2 --signrp-mode paper",
+        "--epsilon 5 --mechanism dp-rp-g-opt --delta 1e-6 --projection uniform -k 16",
+        "--epsilon 5 --mechanism dp-rp-g-opt --delta 1e-6 --unit record --clip-norm 3 -k 16",
+        "--epsilon 5 --mechanism dp-oporp-staircase --repeats 2 -k 16 --sketch-clip 2 --grid-exponent -9",
+        "--epsilon 2 --mechanism dp-oporp-zones --symbols 3 --thresholds -1,1 -k 16 --beta .5",
+        "--epsilon 2 --mechanism dp-oporp-lattice --symbols 5 --lattice-steps 2 -k 16",
+        "--epsilon 2 --mechanism dp-signoporp-ceil --bins 'some bins' -k 16",
+        "--epsilon 2 --mechanism dp-oporp-staircase --bins grid:8x8 -k 16",
+        "--epsilon 9 --mechanism privcube --components some.components --for search",
+        "--epsilon 9 --mechanism privbook --book some.book",
+        "--epsilon 5 --mechanism raw-laplace --beta .25",
+        "--epsilon 5 --norm 4 --density .5 --bytes 16",
+        "--epsilon 5 --unit l1 --beta .5",
+        "--epsilon 5 --unit l2 --beta .5 --delta 1e-6",
+        "--epsilon 9 --unit record",
+        "--epsilon 5 --mechanism idp-signrp-rr --i-understand-this-is-not-dp -k 8",
+    ] {
+        let plan = shell(&format!("scumble plan --dim 64 --range 0,1 --seed {SEED} --json {words}"));
+        let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+        let command = plan["release"].as_str().unwrap().replace(" IN ", " x.npy ").replace("OUT", "out");
+        shell(&command);
+        let made = scumble::files::open_release(&folder.path("out.parquet")).unwrap();
+        let made = serde_json::to_value(made.mechanism().parameters()).unwrap();
+        assert_eq!(made, plan["parameters"], "{command}");
+        shell("rm out.parquet*");
+    }
+}
+
+/// What is named instead of a mechanism that needs a delta does without one, for the unit that was asked for.
+#[test]
+fn what_is_named_instead_of_a_delta_needs_none() {
+    let folder = Folder::new();
+    for (unit, expected) in [("attribute", 2), ("l1", 1), ("l2", 0), ("record", 2)] {
+        let words = format!("plan --dim 64 --epsilon 5 --range 0,1 --beta 1 --unit {unit} --mechanism");
+        let said = folder.fails(&format!("{words} dp-oporp"), 2);
+        let mut count = 0;
+        for mechanism in ["dp-oporp-staircase", "dp-oporp-laplace", "privcube", "signcap"] {
+            if said.contains(mechanism) {
+                folder.ok(&format!("{words} {mechanism}"));
+                count += 1;
+            }
+        }
+        assert_eq!(count, expected, "{said}");
+    }
 }
 
 #[test]

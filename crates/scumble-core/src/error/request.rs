@@ -31,8 +31,8 @@ pub enum GuaranteeError {
     Epsilon { epsilon: f64, most: f64 },
     #[error("delta must lie strictly between 0 and 1, got {delta}")]
     Delta { delta: f64 },
-    #[error("this mechanism needs ‹delta› (for example 1e-6); dp-oporp-staircase and dp-oporp-laplace do not")]
-    NoDelta,
+    #[error("this mechanism needs ‹delta› (for example 1e-6); {others}")]
+    NoDelta { others: &'static str },
     #[error("unknown unit '{text}': use attribute, l1, l2 or record")]
     UnknownUnit { text: String },
 }

@@ -2,10 +2,10 @@
 
 use super::MechanismId;
 use super::recipe::sensitivity::too_large;
-use crate::error::{GridError, MechanismError, NoProof, ParameterError, Refusal};
+use crate::error::{GridError, GuaranteeError, MechanismError, NoProof, ParameterError, Refusal};
 use crate::exact::WorstRatio;
 use crate::facts::Fact;
-use crate::privacy::{Epsilon, Guarantee, Unit};
+use crate::privacy::{Epsilon, Guarantee, Unit, check_delta};
 use crate::projection::{Partition, Projection, ProjectionKind, Seed, TableFile};
 use crate::vectors::{Grid, Range};
 use num_bigint::BigInt;
@@ -283,6 +283,17 @@ impl Parameters {
 }
 
 impl Parameters {
+    /// The delta of a mechanism that needs one.
+    pub(crate) fn needed_delta(&self) -> Result<f64, ParameterError> {
+        let others = match self.unit {
+            Unit::Attribute => "dp-oporp-staircase and dp-oporp-laplace do not",
+            Unit::L1 => "dp-oporp-laplace does not",
+            Unit::L2 => "so does every other for unit l2",
+            Unit::Record => "privcube and signcap do not",
+        };
+        check_delta(self.delta.ok_or(GuaranteeError::NoDelta { others })?)
+    }
+
     /// A public guess of how much more energy a bin has than one of random signs: attributes that share a bin of a public
     /// partition add up, by half as much as if they were all equal.
     pub(crate) fn coherence(&self) -> f64 {

@@ -37,12 +37,8 @@ impl Epsilon {
 }
 
 /// Checks `0 < delta < 1`.
-pub fn check_delta(delta: Option<f64>) -> Result<f64, ParameterError> {
-    match delta {
-        Some(delta) if delta > 0.0 && delta < 1.0 => Ok(delta),
-        Some(delta) => Err(GuaranteeError::Delta { delta }.into()),
-        None => Err(GuaranteeError::NoDelta.into()),
-    }
+pub fn check_delta(delta: f64) -> Result<f64, ParameterError> {
+    if delta > 0.0 && delta < 1.0 { Ok(delta) } else { Err(GuaranteeError::Delta { delta }.into()) }
 }
 
 /// Differential privacy that was checked on the integers that run.
@@ -154,10 +150,10 @@ mod tests {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 301.0] {
             assert!(Epsilon::new(bad).is_err(), "{bad}");
         }
-        for bad in [Some(0.0), Some(1.0), Some(-0.1), Some(f64::NAN), None] {
-            assert!(check_delta(bad).is_err(), "{bad:?}");
+        for bad in [0.0, 1.0, -0.1, f64::NAN] {
+            assert!(check_delta(bad).is_err(), "{bad}");
         }
-        assert_eq!(check_delta(Some(1e-6)), Ok(1e-6));
+        assert_eq!(check_delta(1e-6), Ok(1e-6));
     }
 
     /// No promise without its proof: a loss above epsilon is refused, not cut to it.

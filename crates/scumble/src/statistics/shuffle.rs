@@ -175,7 +175,7 @@ fn ln_binomial(n: u64, k: u64, p: f64) -> f64 {
 
 /// The amplified guarantee of statistics of a release, or why there is none.
 pub fn amplify(release: &Release, delta: f64) -> Result<Amplified, LibraryError> {
-    let delta = check_delta(Some(delta))?;
+    let delta = check_delta(delta)?;
     let mechanism = release.mechanism();
     let refuse = |why| LibraryError::from(NotPrivate::NotAmplified { why });
     let guarantee = mechanism.promise().guarantee().ok_or_else(|| refuse(NotAmplified::NoGuarantee))?;

@@ -12,13 +12,12 @@ use crate::mechanism::parameters::Setup;
 use crate::mechanism::recipe::Recipe;
 use crate::mechanism::recipe::flips;
 use crate::noise::FlipTable;
-use crate::privacy::check_delta;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     if setup.parameters.delta.is_none() {
         return flips::per_output(setup, FlipTable::ceil_rule);
     }
-    let delta = check_delta(setup.parameters.delta)?;
+    let delta = setup.parameters.needed_delta()?;
     let each = kov_epsilon0(setup.parameters.k as u64, setup.epsilon.value(), delta)?;
     let table = FlipTable::ceil_rule(&exact::rational(each))?;
     let guarantee = flips::composed(setup, &table)?;

@@ -16,7 +16,7 @@ use crate::mechanism::parameters::{STEPS, Setup, SignrpMode};
 use crate::mechanism::perturbation::{Perturbation, Side};
 use crate::mechanism::recipe::{Recipe, flips};
 use crate::noise::FlipTable;
-use crate::privacy::{Promise, Unit, check_delta};
+use crate::privacy::{Promise, Unit};
 use crate::projection::ProjectionKind;
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -42,7 +42,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
         }
         (Some(_), _) if setup.parameters.unit == Unit::Record => {
             // Every sign may change: k-fold optimal composition, as a baseline for privcube and signcap.
-            let delta = check_delta(setup.parameters.delta)?;
+            let delta = setup.parameters.needed_delta()?;
             let table = FlipTable::randomized_response(&exact::rational(kov_epsilon0(k as u64, epsilon, delta)?))?;
             let guarantee = flips::composed(setup, &table)?;
             (table, guarantee)
@@ -54,7 +54,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             return Err(MechanismError::NoNormBound.into());
         }
         (Some(_), Some(m)) => {
-            let delta = check_delta(setup.parameters.delta)?;
+            let delta = setup.parameters.needed_delta()?;
             if setup.parameters.unit != Unit::Attribute {
                 return Err(Refusal::AngleOfL1.into());
             }

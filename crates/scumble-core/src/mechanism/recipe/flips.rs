@@ -12,7 +12,7 @@ use crate::exact;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::{Perturbation, Side};
 use crate::noise::FlipTable;
-use crate::privacy::{Guarantee, Promise, Unit, check_delta};
+use crate::privacy::{Guarantee, Promise, Unit};
 use crate::projection::Projection;
 use crate::vectors::Grid;
 use num_bigint::BigInt;
@@ -71,5 +71,5 @@ pub(crate) fn steps_per_output(
 pub(crate) fn composed(setup: &Setup<'_>, table: &FlipTable) -> Result<Guarantee, ParameterError> {
     let worst = table.worst_ratio();
     let shown = exact::composed_delta_upper(&worst.num, &worst.den, setup.parameters.k as u64, setup.epsilon.exact());
-    setup.approximate(check_delta(setup.parameters.delta)?, &shown)
+    setup.approximate(setup.parameters.needed_delta()?, &shown)
 }

@@ -11,7 +11,7 @@ use crate::exact;
 use crate::mechanism::Perturbation;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::noise::{Noise, RoundedGaussian};
-use crate::privacy::{Guarantee, Promise, Unit, check_delta};
+use crate::privacy::{Guarantee, Promise, Unit};
 use crate::projection::Projection;
 use crate::vectors::{Grid, power_of_two};
 use num_rational::BigRational;
@@ -45,7 +45,7 @@ pub(crate) fn gaussian(
     let (noise, guarantee) = match sigma {
         Sigma::Optimal => setup.optimal_gaussian(delta_2)?,
         Sigma::Kenthapadi => {
-            let (epsilon, delta) = (setup.epsilon.value(), check_delta(setup.parameters.delta)?);
+            let (epsilon, delta) = (setup.epsilon.value(), setup.parameters.needed_delta()?);
             setup.checked_gaussian(gaussian::sigma_kenthapadi(epsilon, delta, delta_2)?, delta_2)?
         }
         Sigma::Analytic => setup.checked_gaussian(setup.analytic_sigma(&grid, delta_2)?, delta_2)?,
@@ -61,7 +61,7 @@ pub(crate) fn gaussian(
 impl Setup<'_> {
     /// The grid for Gaussian noise on a projection whose rows have about this norm.
     pub fn gaussian_grid(&self, row_norm: f64) -> Result<Grid, ParameterError> {
-        let relative = gaussian::sigma_optimal(self.epsilon.value(), check_delta(self.parameters.delta)?, 1.0)?;
+        let relative = gaussian::sigma_optimal(self.epsilon.value(), self.parameters.needed_delta()?, 1.0)?;
         self.grid((SIGMA_STEPS / (relative * row_norm)).clamp(32.0, STEPS as f64) as u64)
     }
 
@@ -102,7 +102,7 @@ impl Setup<'_> {
         if self.parameters.unit != Unit::Attribute {
             return Err(Refusal::AnalyticUnit.into());
         }
-        let (epsilon, delta) = (self.epsilon.value(), check_delta(self.parameters.delta)?);
+        let (epsilon, delta) = (self.epsilon.value(), self.parameters.needed_delta()?);
         let (p, k) = (self.parameters.dim as u64, self.parameters.k as u64);
         let analytic = gaussian::sigma_analytic(epsilon, delta, p, k, self.steps_l1(grid)? as f64 * (k as f64).sqrt())?;
         let least = gaussian::sigma_optimal(epsilon, delta * (1.0 - 1e-6), delta_2)? * (1.0 + 1e-12);
@@ -116,7 +116,7 @@ impl Setup<'_> {
         if !(sigma.is_finite() && delta_2.is_finite()) {
             return Err(too_large());
         }
-        let delta = check_delta(self.parameters.delta)?;
+        let delta = self.parameters.needed_delta()?;
         let (epsilon, k) = (self.epsilon.value(), self.parameters.k as f64);
         // Precision such that the table's share of delta is below delta * 2^-24.
         let bits = 24.0 + 24.0 + epsilon * std::f64::consts::LOG2_E + k.log2() - delta.log2();
@@ -132,7 +132,7 @@ impl Setup<'_> {
 
     /// The least checked Gaussian noise for this sensitivity (Theorem 3.5).
     pub fn optimal_gaussian(&self, delta_2: f64) -> Result<(Noise, Guarantee), ParameterError> {
-        let delta = check_delta(self.parameters.delta)?;
+        let delta = self.parameters.needed_delta()?;
         // A millionth of delta is left for the table.
         let sigma = gaussian::sigma_optimal(self.epsilon.value(), delta * (1.0 - 1e-6), delta_2)?;
         self.checked_gaussian(sigma * (1.0 + 1e-12), delta_2)
