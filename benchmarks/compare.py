@@ -9,6 +9,7 @@ import argparse, json, math, os, platform, resource, statistics, subprocess, sys
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # a peer's threads that spin after their work would take our cores
 
 import numpy as np
 import scipy.sparse as sp

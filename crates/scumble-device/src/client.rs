@@ -33,6 +33,7 @@ pub enum Vector<'a> {
     },
 }
 
+#[cfg(any(feature = "ffi", feature = "encode"))]
 impl<'a> Vector<'a> {
     /// Dense without an index.
     pub(crate) fn new(values: Scalars<'a>, index: Option<&'a [u32]>, dim: usize) -> Self {
