@@ -52,7 +52,7 @@ class Plan:
         if not self.telling:
             return "not said: the sample is too small to tell"
         found = self.measured["recall"]
-        return f"{found['private']:.2f} both sides private, {found['exact_query']:.2f} exact query, on the sample"
+        return f"{found['private']:.2f} both sides private, {found['exact_query']:.2f} exact query, on the sample; rows of another kind may do worse"
 
     @property
     def accuracy(self) -> str | None:

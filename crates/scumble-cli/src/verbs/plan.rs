@@ -145,7 +145,7 @@ impl Plan {
             return (what, format!("{why}; give {enough} rows or more"));
         }
         let how = match public {
-            true => "expected, from a trial on public rows that taught nothing",
+            true => "expected of rows like the sample's, from a trial on public rows that taught nothing",
             false => "measured on the sample",
         };
         let found = match *measured {

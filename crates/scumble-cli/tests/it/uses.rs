@@ -269,7 +269,7 @@ fn a_plan_on_labelled_public_rows_is_for_training() {
     assert!(share("private") > 0.6 && share("private") <= share("without_privacy"), "{accuracy}");
     assert!(plan["accuracy"].as_str().unwrap().contains("without privacy"), "{plan}");
     let said = folder.ok(&format!("{words} labels.npy"));
-    assert!(said.contains("expected, from a trial") && said.contains(" tested on released rows"), "{said}");
+    assert!(said.contains("expected of rows like the sample") && said.contains(" tested on released rows"), "{said}");
     // As many rows as the message asks for are enough; clearly fewer are not.
     for (rows, told) in [(1300, false), (1400, true)] {
         folder.file("fewer.npy", npy("<f4", &format!("({rows}, 128)"), &f32_bytes(&fours[..rows * 128])));

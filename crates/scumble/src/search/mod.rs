@@ -321,12 +321,12 @@ impl HammingScan {
         let whole = if turned.is_empty() { 0 } else { rows.len() / (ROWS * width) * ROWS };
         let (blocks, rest) = rows.split_at(whole * width);
         let mut lanes = Aligned::new(kernels::turned_bytes(width));
+        let (mut out, mut masks) = ([[0; ROWS]; 2], [0; 2]);
         for (block, rows) in blocks.chunks_exact(ROWS * width).enumerate() {
             kernels::turn(level, rows, width, &mut lanes);
             for (turned, nearest) in turned.chunks(2).zip(nearest.chunks_mut(2)) {
-                let (mut out, mut masks) = ([[0; ROWS]; 2], [0; 2]);
                 let last = nearest.len() - 1; // an odd query is compared with itself
-                let limits = [0, last].map(|q| nearest[q].limit() as u16);
+                let limits = [nearest[0].limit() as u16, nearest[last].limit() as u16];
                 let pair = [&turned[0], &turned[last]];
                 kernels::distances(level, &lanes, pair, limits, &mut out, &mut masks);
                 for ((nearest, out), mut mask) in nearest.iter_mut().zip(&out).zip(masks) {

@@ -5,6 +5,7 @@ use super::symbols::{recall, truth};
 use crate::support::released;
 use scumble::mechanism::{MechanismId, Parameters};
 use scumble::plan::{Choice, Measured, Public, Request, images_like, plan, plan_with_public};
+use scumble::privacy::Unit;
 use scumble::projection::{ImageGrid, Partition, Seed};
 use scumble::recall::Features;
 use scumble::structure::Coherence;
@@ -111,6 +112,29 @@ fn a_public_sample_finds_what_suits_the_data_and_says_what_to_expect() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whole records too: what is expected of sentences is what other sentences of the same kind give, within a tenth.
+#[test]
+fn a_public_sample_says_what_to_expect_of_whole_records() {
+    for set in sets().into_iter().filter(|set| set.name == "MiniLM") {
+        let tables = set.shuffled([1200, 200, 2600]);
+        let [rows, queries, public] = tables.each_ref().map(Features::rows);
+        let parameters = set.parameters(MechanismId::Privcube, 64, None, 10.0);
+        let parameters = Parameters { unit: Unit::Record, ..parameters };
+        let request = Request { parameters, mechanism: None, k: None, encoding: None, bytes: None };
+        let best = plan_with_public(&request, Public { sample: Some(public), ..Public::default() }).unwrap().best;
+        let Some(Measured::Search { rows: searched, recall: expected, .. }) = best.measured else { panic!() };
+        let few = rows.slice(0, searched.min(rows.len()));
+        let found = recall(best.mechanism.parameters(), Some(best.encoding), few, queries, &truth(few, queries));
+        println!(
+            "{}: expected {:.3} of {searched} rows, is {found:.3} of {}",
+            words(&best),
+            expected.private,
+            few.len()
+        );
+        assert!((found - expected.private).abs() < 0.1, "{found} {expected:?}");
+    }
 }
 
 /// Digits: with labels the plan is for training. What it expects of a model is what other rows give, within a tenth, and no
