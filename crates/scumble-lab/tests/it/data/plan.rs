@@ -1,6 +1,6 @@
 //! `plan` against the menu on real data: what it chooses on a public sample must be as good as the best.
 
-use super::symbols::{data, recall, truth};
+use super::few_symbols::{data, recall, truth};
 use scumble::files::Batch;
 use scumble::mechanism::{MechanismId, Parameters};
 use scumble::plan::{Request, plan, plan_with_sample};

@@ -1,7 +1,7 @@
 //! `plan` with a public sample, against the menu with public structure: the choice, and what was expected of it.
 
+use super::few_symbols::{recall, truth};
 use super::plan::{Set, sets};
-use super::symbols::{recall, truth};
 use crate::support::released;
 use scumble::mechanism::{MechanismId, Parameters};
 use scumble::plan::{Choice, Measured, Public, Request, images_like, plan, plan_with_public};

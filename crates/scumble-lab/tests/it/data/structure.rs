@@ -1,6 +1,6 @@
 //! What coherent bins keep of mails: a linear model trained on private rows and tested on private rows.
 
-use super::symbols::data;
+use super::few_symbols::data;
 use crate::support::released;
 use scumble::files::Batch;
 use scumble::mechanism::{Mechanism, MechanismId, Parameters};
