@@ -119,6 +119,6 @@ fn usage(error: &clap::Error) -> Exit {
 fn quiet_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
-        print::say(&format!("scumble: internal error{place}. An output that exists is complete. Please report it"));
+        print::say(&format!("scumble: internal error{place}. A release that exists is complete. Please report it"));
     }));
 }

@@ -160,13 +160,13 @@ pub struct MechanismOptions {
     projection: Option<ProjectionKind>,
     /// Public bins for OPORP mechanisms: grid:28x28 (images; k blocks), or a file of `scumble bins`
     #[arg(long, value_name = "BINS", value_hint = ValueHint::AnyPath, help_heading = "Sketch")]
-    bins: Option<PathBuf>,
+    pub bins: Option<PathBuf>,
     /// Public components before a whole-record mechanism: a file of `scumble components`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Sketch")]
-    components: Option<PathBuf>,
+    pub components: Option<PathBuf>,
     /// Public words for privbook: a file of `scumble book`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Sketch")]
-    book: Option<PathBuf>,
+    pub book: Option<PathBuf>,
     /// What the release is for: search or training (privcube) [default: between the two]
     #[arg(long = "for", value_name = "PURPOSE", help_heading = "Sketch")]
     purpose: Option<Purpose>,
@@ -244,15 +244,6 @@ impl MechanismOptions {
             i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
             ..Ask::new(self.epsilon, self.range)
         })
-    }
-
-    /// The public file that was given for `bins`, `components` or `book`.
-    pub fn public_file(&self, kind: &str) -> Option<&Path> {
-        match kind {
-            "bins" => self.bins.as_deref(),
-            "components" => self.components.as_deref(),
-            _ => self.book.as_deref(),
-        }
     }
 
     /// True when the caller gave no seed, so that the one drawn should be shown.

@@ -236,11 +236,14 @@ impl Plan {
         let mut first = String::new();
         let learned = matches!(bins, Some(Partition::File(_)));
         let sized = format!(" -k {k}");
-        let files =
-            [("bins", learned, &*sized), ("components", components.is_some(), &sized), ("book", book.is_some(), "")];
-        for (verb, _, size) in files.into_iter().filter(|(_, needed, _)| *needed) {
+        let files = [
+            ("bins", learned, &*sized, &self.mechanism.bins),
+            ("components", components.is_some(), &sized, &self.mechanism.components),
+            ("book", book.is_some(), "", &self.mechanism.book),
+        ];
+        for (verb, _, size, given) in files.into_iter().filter(|(_, needed, ..)| *needed) {
             let option = format!("--{verb}");
-            match (self.mechanism.public_file(verb), &self.public.public_sample) {
+            match (given, &self.public.public_sample) {
                 (Some(file), _) => add(&option, Some(quoted(file))),
                 (None, Some(sample)) => {
                     let (file, dim) =
