@@ -31,7 +31,7 @@ folder = options.folder or tempfile.mkdtemp(prefix="scumble-bench-")
 os.makedirs(folder, exist_ok=True)
 at = lambda name: os.path.join(folder, name)
 rng = np.random.default_rng(0)
-bars, facts, curves, commands_run = [], [], [], {}
+bars, facts, limits, curves, commands_run = [], [], [], [], {}
 
 
 def ours(task, threads=1, reps=3, **arguments):
@@ -61,9 +61,9 @@ def wanted(name):
 
 
 def compare(name, bar, peer, task, work=1.0, unit="", peer_work=None, rounds=ROUNDS, **arguments):
-    """One line of the table of bars: how many times faster we are, in `rounds` rounds."""
+    """One line of the table of bars: how many times faster we are, in `rounds` rounds. Tells our speed."""
     if not wanted(name):
-        return
+        return None
     peer()
     ratios, theirs, mine = [], [], []
     for _ in range(rounds):
@@ -71,6 +71,25 @@ def compare(name, bar, peer, task, work=1.0, unit="", peer_work=None, rounds=ROU
         mine.append(statistics.median(ours(task, **arguments)) / work)
         ratios.append(theirs[-1] / mine[-1])
     record(name, bar, ratios, 1 / statistics.median(theirs), 1 / statistics.median(mine), unit)
+    return 1 / statistics.median(mine)
+
+
+def limit(name, why, speed, mine, unit):
+    """What this machine can do at best, measured in this run by something that does less, and our share of it."""
+    limits.append((name, why, f"{speed:,.3g} {unit}", f"{mine:,.3g} {unit}", mine / speed))
+    print(f"{name}: {mine:.3g} of {speed:.3g} {unit}, {mine / speed:.2f} of the limit ({why})", flush=True)
+
+
+def limit_of_parts(name, parts, mine):
+    """The same for a whole command, in seconds of processor time: its parts, each alone. Others' work disturbs these little."""
+    why = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in parts.items())
+    limits.append((name, why, f"{sum(parts.values()):.2f} s of processor time", f"{mine:.2f} s", sum(parts.values()) / mine))
+    print(f"{name}: {mine:.2f} s of processor time, of which {sum(parts.values()):.2f} s are its parts alone ({why})", flush=True)
+
+
+def least(*arguments, **more):
+    """Seconds of a part alone: the fastest run, as a limit has to be."""
+    return min(ours(*arguments, **more))
 
 
 def record(name, bar, ratios, theirs, mine, unit):
@@ -105,11 +124,11 @@ def pixels(n, p=784):
     return x
 
 
-def check_bits(x, file, matrix, k, epsilon, beta):
-    """Flip rates by level, against the exact projection."""
+def check_bits(x, file, matrix, k, epsilon, beta, centres=None):
+    """Flip rates by level, against the exact projection, from which the public centres of bins are taken off."""
     w = np.fromfile(matrix, np.int32).reshape(x.shape[1], k)
     part = slice(0, 2000)
-    exact = x[part].astype(np.int64) @ w
+    exact = x[part].astype(np.int64) @ w - (0 if centres is None else np.fromfile(centres, np.int64))
     bits = np.unpackbits(np.fromfile(file, np.uint8).reshape(len(x), -1)[part], axis=1)[:, :k]
     level = np.where(exact > 0, -(-exact // beta), -exact // beta + 1)
     for l in range(1, int(level.max()) + 1):
@@ -235,8 +254,8 @@ def bins_beside_oporp():
     np.save(at("public.npy"), pixels(2000))
     cli("bins", "--sample", at("public.npy"), "-k", str(k), "--out", at("public.bins"))
     arguments = dict(data=at("bins.npy"), mechanism="dp-signoporp-ceil", k=k, epsilon=1)
-    ours("release", reps=1, least=0, out=at("out"), matrix=at("w"), bins=at("public.bins"), **arguments)
-    check_bits(x, at("out"), at("w"), k, 1.0, 255)
+    ours("release", reps=1, least=0, out=at("out"), matrix=at("w"), centres=at("centres"), bins=at("public.bins"), **arguments)
+    check_bits(x, at("out"), at("w"), k, 1.0, 255, at("centres"))
     oporp, bins = [], []
     for _ in range(ROUNDS):
         oporp.append(statistics.median(ours("release", **arguments)) / n)
@@ -330,8 +349,11 @@ def sparse():
         here = level == l
         within((bits[here] != (exact[here] > 0)).mean(), math.exp(1 - l) / (1 + math.e), here.sum(), f"sparse, level {l}")
     s = s.astype(np.float32)
-    compare(f"sparse 250,000 dims ({x.nnz // n} non-zeros) to 1024 private bits / scipy (X @ S).toarray()", 8,
-            lambda: (x @ s).toarray(), "sparse", n, "rows/s", **arguments)
+    name = f"sparse 250,000 dims ({x.nnz // n} non-zeros) to 1024 private bits"
+    speed = compare(f"{name} / scipy (X @ S).toarray()", 8, lambda: (x @ s).toarray(), "sparse", n, "rows/s", **arguments)
+    sums = least("limit", what="lookups", offsets=at("offsets"), index=at("index"), dim=p, k=k) / n
+    coins = least("sampler", law="coin", samples=1 << 24) / (1 << 24) * k
+    limit(name, "non-zeros added to sums by a table, and as many coins as bits, alone", 1 / (sums + coins), speed, "rows/s")
 
 
 # ---------------------------------------------------------------- samplers
@@ -358,8 +380,11 @@ def samplers():
     ):
         speeds = [count / t for t in ours("sampler", law=law, samples=count, reps=ROUNDS + 2)]
         absolute(f"sampler {law}", bar, speeds, "samples/s")
-        compare(f"sampler {law} / OpenDP (same or nearest law)", 3000, peer, "sampler", count, "samples/s", peer_work=n,
-                law=law, samples=count, rounds=2)
+        speed = compare(f"sampler {law} / OpenDP (same or nearest law)", 3000, peer, "sampler", count, "samples/s",
+                        peer_work=n, law=law, samples=count, rounds=2)
+        if law == "coin" and speed:
+            drawn = (1 << 25) / least("limit", what="random", bytes=1 << 25)
+            limit("sampler coin", "two random bytes per coin, drawn and not used", drawn / 2, speed, "samples/s")
 
 
 # ---------------------------------------------------------------- search
@@ -384,8 +409,11 @@ def searches():
             assert np.array_equal(found[:, :, 1], np.sort(distances, axis=1)), "distances of the 50 nearest"
             recomputed = np.bitwise_count(rows[found[0, :, 0].astype(int)] ^ asked[0]).sum(axis=1)
             assert np.array_equal(recomputed, found[0, :, 1]), "rows and distances belong together"
-            compare(f"Hamming top 50, 1M x 512, {count} queries / faiss", bar, lambda: index.search(asked, 50), "hamming",
-                    count, "queries/s", **arguments)
+            name = f"Hamming top 50, 1M x 512, {count} queries"
+            speed = compare(f"{name} / faiss", bar, lambda: index.search(asked, 50), "hamming", count, "queries/s", **arguments)
+            if count == 1 and speed:
+                reading = least("limit", what="memory", data=at("bits.npy"), k=k)
+                limit(name, "the table read once, no distances", 1 / reading, speed, "queries/s")
     if wanted("values"):
         n, k = 100_000, 256
         rows = rng.standard_normal((n, k), dtype=np.float32)
@@ -443,20 +471,26 @@ def large_search():
     distances = np.sort(np.bitwise_count(rows[hits] ^ queries[:, None]).sum(axis=2), axis=1)
     assert np.array_equal(distances, np.sort(index.search(queries, 50)[0], axis=1)), "distances of the 50 nearest"
     faiss.omp_set_num_threads(2)
-    ratios, theirs, mine, memory = [], [], [], []
+    ratios, theirs, mine, memory, work = [], [], [], [], []
     for _ in range(max(3, ROUNDS - 4)):
         start = time.perf_counter()
         index.search(queries, 50)
         theirs.append(time.perf_counter() - start)
         os.remove(found)
-        seconds, mib, _ = peak(command, env=environment)
+        seconds, mib, busy = peak(command, env=environment)
         mine.append(seconds)
         memory.append(mib)
+        work.append(busy)
         ratios.append(theirs[-1] / seconds)
     faiss.omp_set_num_threads(1)
     record(f"{name} / faiss IndexBinaryFlat in memory", 2.0, ratios, 100 / statistics.median(theirs),
            100 / statistics.median(mine), "queries/s")
     absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
+    limit_of_parts(name, {
+        "reading": min(peak(["cat", bits])[2] for _ in range(3)),
+        "hash of the file": least("limit", what="sha256", data=bits, reps=2),
+        "search of the table in memory": least("hamming", data=bits, queries=asked, k=k, top=50, reps=2),
+    }, min(work))
     for path in (bits, asked, found):
         os.remove(path)
 
@@ -524,7 +558,29 @@ def commands():
             lambda: peak(["cat", path])[0])
         record(f"{name} / cat", 0.5, ratios, size / 1e9 / statistics.median(theirs), size / 1e9 / statistics.median(mine), "GB/s")
         absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
+        if mechanism == "dp-oporp-staircase":
+            limit_of_parts(name, value_parts(path, n), commands_run[name]["processor"])
     os.remove(path)
+
+
+def value_parts(path, n):
+    """Processor seconds of what a release of values from a file cannot do without: each alone, one thread."""
+    part = 50_000
+    np.save(at("part.npy"), np.load(path, mmap_mode="r")[:part])
+    release = dict(mechanism="dp-oporp-staircase", k=256, epsilon=1, lo=0, hi=1, beta=1, encoding="f32")
+    drawing = least("release", data=at("part.npy"), **release) * n / part
+    piece, pieces, writing = bytes(1 << 20), n * 256 * 4 >> 20, math.inf
+    for _ in range(3):  # the first may have to make room
+        with open(at("written"), "wb", buffering=0) as file:
+            start = time.process_time()
+            for _ in range(pieces):
+                file.write(piece)
+            writing = min(writing, time.process_time() - start)
+    hashing = least("limit", what="sha256", data=at("written"), reps=2)
+    for name in ("written", "part.npy"):
+        os.remove(at(name))
+    reading = min(peak(["cat", path])[2] for _ in range(3))
+    return {"reading": reading, "noisy sums of rows in memory": drawing, "hash of the output": hashing, "writing": writing}
 
 
 def parquet_files():
@@ -597,8 +653,9 @@ def parquet_files():
 
 
 def spark():
-    """Processor time of Spark and of the command line on the same Parquet files."""
-    name = "Spark: {}, 1,000,000 x 384 f32 to 128, two threads: 1.4 times the command line's processor time over Spark's"
+    """Processor time of Spark and of the command line on the same Parquet files: with fresh noise, and with noise by key, as
+    Spark's is. What Spark takes for hardly any rows is a limit: scumble has no part in it."""
+    name = "Spark: {}, {:,} x 384 f32 to 128, two threads: 1.4 times the processor time of the command line{} over Spark's"
     if options.quick or not wanted("Spark"):
         return
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python", "bench", "spark.py")
@@ -609,8 +666,11 @@ def spark():
         return
     for line in done.stdout.splitlines():
         found = json.loads(line)
-        ours, theirs = found["spark_cpu_seconds"], found["cli_cpu_seconds"]
-        absolute(name.format(found["mechanism"]), 1, [1.4 * theirs / ours], f"({ours} s and {theirs} s)")
+        ours, empty = found["spark_cpu_seconds"], found["spark_without_rows_cpu_seconds"]
+        for theirs, how in ((found["cli_cpu_seconds"], ""), (found["cli_keyed_cpu_seconds"], " with noise by key")):
+            absolute(name.format(found["mechanism"], found["rows"], how), 1, [1.4 * theirs / ours], f"({ours} s and {theirs} s)")
+        parts = {"Spark with 64 rows": empty, "the command line with noise by key": found["cli_keyed_cpu_seconds"]}
+        limit_of_parts(f"Spark: {found['mechanism']}, {found['rows']:,} rows", parts, ours)
 
 
 def scale():
@@ -697,6 +757,10 @@ def report():
         lines.append(f"| {name} | {bar:,.3g} | {value:,.3g} | {low:,.3g} .. {high:,.3g} | {peer} | {mine:,.3g} {unit} | {verdict} |")
     if facts:
         lines += ["", "| also | |", "|---|---|"] + [f"| {name} | {value} |" for name, value in facts]
+    if limits:
+        lines += ["", "What this machine can do at best, measured in the same run by parts that do less:", "",
+                  "| work | what was measured alone | limit | ours | share |", "|---|---|---|---|---|"]
+        lines += [f"| {name} | {why} | {best} | {mine} | {share:.2f} |" for name, why, best, mine, share in limits]
     for title, points in curves:
         lines += ["", title + ":", "", "| | 1 thread | 2 threads |", "|---|---|---|"]
         lines += [f"| {name} | {one:,.3g} | {two:,.3g} |" for name, (one, two) in points]
@@ -707,7 +771,7 @@ for part in (releases, symbols_beside_bits, keyed_beside_fresh, bins_beside_opor
              samplers, searches, large_search, growth, commands, parquet_files, spark):
     part()
 text = report()
-json.dump(dict(bars=bars, facts=facts, curves=curves, commands=commands_run), open("target/bench.json", "w"), indent=1)
+json.dump(dict(bars=bars, facts=facts, limits=limits, curves=curves, commands=commands_run), open("target/bench.json", "w"), indent=1)
 
 
 def put(path, text):

@@ -1,7 +1,8 @@
-"""Spark on two local executors against the command line with two threads, on the same Parquet of 1,000,000 x 384 float32.
+"""Spark on two local executors against the command line with two threads, on the same Parquet of 1,400,000 x 384 float32 (2 GiB).
 
-Usage: spark.py [ROWS [TURNS]]. Both in turns, medians; CPU seconds too, which other people's work on the machine disturbs
-less. Needs `cargo build --release`. JVM start and the first, warming job are not counted.
+Usage: spark.py [ROWS [TURNS]]. All in turns, medians; CPU seconds too, which other people's work on the machine disturbs
+less. The command line runs with fresh noise and with noise by key, which Spark always has; Spark also runs on hardly any
+rows. Needs `cargo build --release`. JVM start and the first, warming job are not counted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 import scumble
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = ROOT / "target/release/scumble"
 DIM, K, EPSILON, FILES = 384, 128, 5.0, 8
 
 
@@ -70,7 +72,7 @@ def timed(work, cpu) -> tuple[float, float]:
 
 
 def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_400_000
     turns = int(sys.argv[2]) if len(sys.argv) > 2 else 3
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
     from pyspark.sql import SparkSession
@@ -81,6 +83,9 @@ def main() -> None:
         folder = pathlib.Path(name)
         write_input(folder / "in", rows)
         write_input(folder / "warm", 40_000)
+        write_input(folder / "few", 8 * FILES)
+        key = folder / "sticky.key"
+        subprocess.run([BINARY, "keygen", "--sticky", "--out", key], check=True, capture_output=True)
         spark = (
             SparkSession.builder.master("local-cluster[2,1,2048]")
             .config("spark.executor.memory", "2048m")
@@ -97,24 +102,30 @@ def main() -> None:
             scumble.spark.release(spark.read.parquet(str(folder / "warm")), mechanism=m, out=str(folder / f"warm-{id}"))
             jvm = spark.sparkContext._gateway.proc.pid
 
-            def with_spark(turn: int) -> None:
-                df = spark.read.parquet(str(folder / "in"))
-                scumble.spark.release(df, mechanism=m, out=str(folder / f"spark-{id}-{turn}"))
+            def with_spark(source: str, turn: int) -> tuple[float, float]:
+                df = spark.read.parquet(str(folder / source))
+                out = str(folder / f"spark-{source}-{id}-{turn}")
+                work = lambda: scumble.spark.release(df, mechanism=m, out=out)
+                return timed(work, lambda: cpu_of_spark(jvm) + time.process_time())
 
-            def alone(turn: int) -> None:
-                command = [ROOT / "target/release/scumble", "release", folder / "in", "--out", folder / f"{id}-{turn}.parquet"]
+            def alone(more: list, turn: int) -> tuple[float, float]:
+                out = folder / f"{id}-{turn}.parquet"
+                command = [BINARY, "release", folder / "in", "--id", "id", "--out", out]
                 command += ["--mechanism", id, "--epsilon", EPSILON, "--beta", 1, "--range", "0,1", "-k", K, "--threads", 2]
-                subprocess.run([str(word) for word in command], check=True, capture_output=True, timeout=600)
+                words = [str(word) for word in command + more]
+                took = timed(lambda: subprocess.run(words, check=True, capture_output=True, timeout=600), cpu_of_children)
+                out.unlink()
+                return took
 
-            pairs = [
-                (
-                    timed(lambda: with_spark(turn), lambda: cpu_of_spark(jvm) + time.process_time()),
-                    timed(lambda: alone(turn), cpu_of_children),
-                )
-                for turn in range(turns)
+            ways = [
+                lambda turn: with_spark("in", turn),
+                lambda turn: with_spark("few", turn),
+                lambda turn: alone([], turn),
+                lambda turn: alone(["--sticky-key", key], turn),
             ]
-            (wall, cpu), (cli_wall, cli_cpu) = (
-                [statistics.median(pair[side][kind] for pair in pairs) for kind in (0, 1)] for side in (0, 1)
+            runs = [[way(turn) for way in ways] for turn in range(turns)]
+            (wall, cpu), (_, few_cpu), (cli_wall, cli_cpu), (_, keyed_cpu) = (
+                [statistics.median(run[way][kind] for run in runs) for kind in (0, 1)] for way in range(len(ways))
             )
             report = {
                 "bench": "spark",
@@ -124,7 +135,9 @@ def main() -> None:
                 "cli_seconds": round(cli_wall, 2),
                 "spark_percent_of_cli": round(100 * cli_wall / wall),
                 "spark_cpu_seconds": round(cpu, 2),
+                "spark_without_rows_cpu_seconds": round(few_cpu, 2),
                 "cli_cpu_seconds": round(cli_cpu, 2),
+                "cli_keyed_cpu_seconds": round(keyed_cpu, 2),
                 "spark_percent_of_cli_by_cpu": round(100 * cli_cpu / cpu),
             }
             print(json.dumps(report), flush=True)

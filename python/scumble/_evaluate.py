@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 
 from . import _input, _scumble
 from ._errors import DataError, ParameterError
-from ._mechanism import Mechanism, mechanisms as _mechanisms
+from ._mechanism import Mechanism, check_id, fields
+from ._plan import public_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,11 +41,17 @@ class Evaluation:
         return self._page()[1]
 
     def mean(self, metric: str, *, mechanism: str, epsilon: float | None = None, k: int | None = None) -> float:
-        """Mean of a metric over the repetitions. `mechanism`: an id, or ``none`` for the sketch without privacy."""
+        """Mean of a metric over the repetitions.
+
+        `mechanism`: an id, ``none`` for the sketch without privacy, or a design as `table` names it, such as
+        ``"dp-oporp-staircase, bins"`` or ``"auto, public sample"``.
+        """
+        named = [row for row in self.outcomes if row["design"] == mechanism]
+        of_id = [row for row in self.outcomes if row["mechanism"] == mechanism and not row["design"].startswith("auto")]
         values = [
             row["value"]
-            for row in self.outcomes
-            if (row["metric"], row["mechanism"]) == (metric, mechanism)
+            for row in named or of_id
+            if row["metric"] == metric
             and epsilon in (None, row["epsilon"])
             and k in (None, row["k"])
         ]
@@ -76,6 +84,9 @@ def evaluate(
     encoding: str | None = None,
     svm_c: float | None = None,
     without_privacy: bool = True,
+    public_sample: Any = None,
+    public_labels: Any = None,
+    like: str | None = None,
     title: str = "scumble evaluation",
     **options: Any,
 ) -> Evaluation:
@@ -85,7 +96,12 @@ def evaluate(
     released and with exact queries.
     With `labels` of (rows, queries): the accuracy of a linear SVM trained on the released `x` and tested on the released
     `queries`; its C is `svm_c`, or chosen for every model by cross-validation on its training rows. `options` go to
-    :class:`scumble.Mechanism`. A `delta` given goes to the mechanisms that take one.
+    :class:`scumble.Mechanism`. A `delta` given goes to the mechanisms that take one; those that need one have 1e-6 without.
+    `bins` are measured beside OPORP.
+
+    The mechanism ``"auto"`` is what :func:`scumble.plan` chooses at each epsilon, with its encoding and clip. With
+    `public_sample`, `public_labels` or `like`, as `plan` takes them, it chooses its own k, and learns bins, components or a
+    book from the public rows, never from those that are evaluated.
 
     >>> import numpy as np, scumble
     >>> x = np.random.default_rng(0).random((300, 64))
@@ -95,42 +111,40 @@ def evaluate(
     True
     >>> sorted(e.table)[:4], e.figures["recall@50"][:4]
     (['bits_per_row', 'delta', 'design', 'encoding'], '<svg')
+    >>> rows = np.repeat(np.random.default_rng(1).random((700, 16)), 4, axis=1)         # attributes move in fours
+    >>> e = scumble.evaluate(rows[:400], rows[400:450], mechanisms=["auto", "dp-oporp-staircase"], epsilons=2.0, k=16,
+    ...                      range=(0, 1), public_sample=rows[450:])
+    >>> e.mean("recall@50", mechanism="auto, public sample") > e.mean("recall@50", mechanism="dp-oporp-staircase")
+    True
     """
     mechanisms = [mechanisms] if isinstance(mechanisms, str) else list(mechanisms)
     epsilons = [float(e) for e in np.atleast_1d(epsilons)]
     if not mechanisms or not epsilons:
         raise ParameterError("give at least one mechanism and one epsilon")
-    codes: tuple[list[int], list[int]] | None = None
+    codes: tuple[list[int], list[int]] | tuple[None, None] = (None, None)
     if labels is not None:
         classes = {name: code for code, name in enumerate(sorted({str(c) for part in labels for c in part}))}
         codes = ([classes[str(c)] for c in labels[0]], [classes[str(c)] for c in labels[1]])
         if (len(codes[0]), len(codes[1])) != (_input.rows_of(x), _input.rows_of(queries)):
             raise DataError("labels must be (one for each row of x, one for each query)")
+    unknown = options.keys() - inspect.signature(Mechanism).parameters.keys()
+    if unknown:
+        raise TypeError(f"{min(unknown)!r} is no argument of evaluate or Mechanism")
     dim = _input.dim_of(x)
-    first, second = _input.whole(x, dim), _input.whole(queries, dim)
-    notions = {m["id"]: m["notion"] for m in _mechanisms()}
-    sizes = [k] if isinstance(k, int) else list(k)
-    delta = options.pop("delta", None)
-    outcomes: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for size in sizes:
-        for id in mechanisms:  # one call each, so that Ctrl-C is heard in between
-            takes_delta = notions.get(id) in ("approximate", "either", "individual")
-            m = Mechanism(
-                id, dim=dim, k=size, epsilon=epsilons[0], range=range, beta=beta, seed=bytes(32),
-                delta=delta if takes_delta else None, **options,
-            )
-            request = {
-                "task": "classification" if labels is not None else "retrieval",
-                "epsilons": epsilons,
-                "repetitions": repetitions,
-                "depths": list(depths),
-                "without_privacy": without_privacy,
-                "rows_as_they_are": without_privacy and not outcomes,
-                "svm_c": svm_c,
-                "encoding": encoding,
-            }
-            found = _scumble.evaluate(first, second, codes, json.dumps(m.parameters), json.dumps(request))
-            for row in json.loads(found):  # the sketch without privacy is measured again for every mechanism
-                place = (row["design"], row["k"], row["epsilon"], row["repetition"], row["metric"])
-                outcomes.setdefault(place, row)
-    return Evaluation(list(outcomes.values()), title)
+    given = fields(mechanism=None, dim=dim, epsilon=epsilons[0], range=range, beta=beta, k=None, **options)
+    given |= {} if encoding is None else {"encoding": encoding}
+    request = {
+        "task": "classification" if labels is not None else "retrieval",
+        "mechanisms": [None if id == "auto" else check_id(id) for id in mechanisms],
+        "k": np.atleast_1d(k).tolist(),
+        "like": like,
+        "epsilons": epsilons,
+        "repetitions": repetitions,
+        "depths": list(depths),
+        "without_privacy": without_privacy,
+        "svm_c": svm_c,
+    }
+    public = public_rows(public_sample, public_labels, dim)
+    first, second = ((_input.whole(rows, dim), code) for rows, code in zip((x, queries), codes))
+    found = _scumble.evaluate(first, second, public, json.dumps(given), json.dumps(request))
+    return Evaluation(json.loads(found), title)

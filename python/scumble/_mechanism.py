@@ -108,7 +108,7 @@ class Mechanism:
     ) -> None:
         if not isinstance(mechanism, str):
             raise TypeError(f"mechanism must be an id, see scumble.mechanisms(), got {type(mechanism).__name__}")
-        _check_id(mechanism)
+        check_id(mechanism)
         arguments = {name: value for name, value in locals().items() if name != "self"}
         self._inner = _scumble.Mechanism(json.dumps(fields(**arguments)))
         self._fresh_seed = seed is None
@@ -225,7 +225,16 @@ class Mechanism:
             # All releases with one key share its seed, so that they can be compared; as on the command line.
             seeded = Mechanism.from_parameters(self.parameters | {"seed": sticky_seed(sticky_key).hex()})
             return seeded.release(
-                x, ids=ids, labels=labels, encoding=encoding, account=account, sticky_key=sticky_key, sign=sign
+                x,
+                ids=ids,
+                labels=labels,
+                encoding=encoding,
+                account=account,
+                sticky_key=sticky_key,
+                sign=sign,
+                persons=persons,
+                rows_per_person=rows_per_person,
+                person_delta=person_delta,
             )
         rows = _input.rows_of(x)
         if rows in self._inner.sample_rows() and (what := self._inner.learned_from(_input.whole(x, self.dim))):
@@ -323,10 +332,12 @@ def fields(**arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in checked.items() if value is not None}
 
 
-def _check_id(mechanism: str) -> None:
+def check_id(mechanism: str) -> str:
+    """The id of a mechanism that there is."""
     known = [m["id"] for m in mechanisms()]
     if mechanism not in known:
         raise ParameterError(f"unknown mechanism {mechanism!r}; one of: {', '.join(known)}")
+    return mechanism
 
 
 def _pair(name: str, value: Any) -> tuple[Any, Any]:

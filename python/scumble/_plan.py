@@ -122,12 +122,20 @@ def plan(
     given |= {name: value for name, value in (("encoding", encoding), ("bytes", bytes)) if value is not None}
     if sample is not None and public_sample is not None:
         raise ParameterError("a sample is private or public: give sample or public_sample")
-    private, public = (None if rows is None else _input.whole(rows, dim) for rows in (sample, public_sample))
-    if public_labels is not None and public_sample is None:
-        raise ParameterError("public_labels need the public_sample that they belong to")
-    classes = None if public_labels is None else np.unique(np.asarray(public_labels), return_inverse=True)[1].tolist()
+    private = None if sample is None else _input.whole(sample, dim)
+    public, classes = public_rows(public_sample, public_labels, dim) or (None, None)
     found = json.loads(_scumble.plan(json.dumps(given), private, public, classes, like))
     best, *alternatives = found
     chosen = Mechanism.from_parameters(best["parameters"])
     telling = public_sample is None or best["telling"]
     return Plan(chosen, best["encoding"], best["forecast"], best["measured"], telling, alternatives)
+
+
+def public_rows(sample: Any, labels: Any, dim: int) -> tuple[Any, list[int] | None] | None:
+    """A public sample and its classes, as the compiled part takes them."""
+    if sample is None:
+        if labels is not None:
+            raise ParameterError("public_labels need the public_sample that they belong to")
+        return None
+    classes = None if labels is None else np.unique(np.asarray(labels), return_inverse=True)[1].tolist()
+    return _input.whole(sample, dim), classes

@@ -51,6 +51,21 @@ def test_a_choice_by_key_that_no_value_has_a_part_in(rng, tmp_path):
     assert scumble.load(tmp_path / "n.parquet").certificate["person"] == without.certificate["person"]
 
 
+def test_a_key_that_brings_its_seed_bounds_persons_too(rng):
+    unseeded = scumble.Mechanism("dp-oporp-laplace", dim=64, k=16, epsilon=5.0, range=(0, 1))
+    r = released(unseeded, rng.random((41, 64)), ids=np.arange(41), rows_per_person=2, sticky_key=new_key())
+    assert r.certificate["person"]["rows"] == 2
+    assert max(collections.Counter(PERSONS[i] for i in r.ids).values()) == 2
+
+
+def test_an_account_pays_for_the_rows_that_stay(rng, tmp_path):
+    x, ids, account = rng.random((41, 64)), np.arange(41), scumble.Account(tmp_path / "budget.db", "mail", budget=10.0)
+    options = {"ids": ids, "rows_per_person": 2, "sticky_key": new_key(), "account": account}
+    one, again = (released(mechanism(), x, **options) for _ in range(2))
+    assert (one.ids == again.ids).all() and (one.values == again.values).all()
+    assert len(one.ids) == 2 * 7 + 1
+
+
 def test_the_best_rule(rng):
     x = rng.random((41, 64))
     gaussian = mechanism("dp-oporp", delta=1e-6)

@@ -134,6 +134,26 @@ def test_evaluate(rng, tmp_path):
         scumble.evaluate(x[:400], x[400:], **(options | {"epsilons": []}))
 
 
+def test_evaluate_what_plan_chooses_from_public_rows(rng):
+    rows = np.repeat(rng.random((760, 16)), 4, axis=1)  # attributes move in fours
+    own, queries, public = rows[:400], rows[400:460], rows[460:]
+    options = dict(mechanisms=["auto", "dp-oporp-staircase", "dp-oporp"], epsilons=[1.0, 4.0], k=16, range=(0, 1))
+    e = scumble.evaluate(own, queries, public_sample=public, bins=scumble.learn_bins(public, 16), **options)
+    recall = lambda design: e.mean("recall@50", mechanism=design, epsilon=1.0)
+    assert min(recall("auto, public sample"), recall("dp-oporp-staircase, bins")) > recall("dp-oporp-staircase") > recall("dp-oporp")
+    assert e.mean("recall@50", mechanism="dp-oporp-staircase") == e.mean("recall@50", mechanism="dp-oporp-staircase", k=16)
+    assert {row["delta"] for row in e.outcomes if row["mechanism"] == "dp-oporp"} == {1e-6}
+    assert "auto, public sample" in e.figures["recall@50"]
+    with pytest.raises(scumble.ParameterError, match="learned from these rows"):
+        scumble.evaluate(own, queries, public_sample=own, **options)
+    with pytest.raises(scumble.ParameterError, match="public_labels"):
+        scumble.evaluate(own, queries, public_labels=[0] * 300, **options)
+    with pytest.raises(scumble.ParameterError, match="unknown mechanism"):
+        scumble.evaluate(own, queries, **(options | {"mechanisms": ["autos"]}))
+    with pytest.raises(TypeError, match="norms"):
+        scumble.evaluate(own, queries, norms=1.0, **options)
+
+
 def test_plan(rng):
     options = dict(dim=64, epsilon=5.0, range=(0.0, 1.0), beta=1.0, norm=4.0)
     p = scumble.plan(**options)

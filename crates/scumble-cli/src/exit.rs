@@ -1,10 +1,9 @@
 //! How a run ends: 0 done, 1 refused, 2 error, and one line on standard error.
 
 use crate::print;
-use scumble::error::{LibraryError, ParameterError, worded};
-use scumble::files::{JobError, OpenError, ReadError, WriteError};
-use scumble::ledger::LedgerError;
-use scumble::plan::{AskError, PlanError};
+use scumble::error::{Fault, worded};
+use std::fmt::Display;
+use std::path::Path;
 
 /// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +34,11 @@ impl Failure {
         Self { exit: Exit::Refused, message: worded(&message.into(), flag) }
     }
 
+    /// Exit status 2, for a fault of a file.
+    pub fn of_file(path: &Path, error: impl Display) -> Self {
+        Self::error(format!("{}: {error}", path.display()))
+    }
+
     /// Prints the line.
     pub fn report(&self) -> Exit {
         print::say(&format!("scumble: {}", self.message));
@@ -42,72 +46,16 @@ impl Failure {
     }
 }
 
-impl From<ParameterError> for Failure {
-    fn from(error: ParameterError) -> Self {
-        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
-    }
-}
-
-impl From<LibraryError> for Failure {
-    fn from(error: LibraryError) -> Self {
-        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
-    }
-}
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
-        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
-    }
-}
-
-impl From<ReadError> for Failure {
-    fn from(error: ReadError) -> Self {
-        Self::error(error.to_string())
-    }
-}
-
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Read(error) => error.into(),
-            OpenError::Release { .. } => Self::refused(error.to_string()),
-        }
-    }
-}
-
-impl From<JobError> for Failure {
-    fn from(error: JobError) -> Self {
-        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
-    }
-}
-
-impl From<PlanError> for Failure {
-    fn from(error: PlanError) -> Self {
-        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
-    }
-}
-
-impl From<AskError> for Failure {
-    fn from(error: AskError) -> Self {
-        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
-    }
-}
-
-impl From<WriteError> for Failure {
-    fn from(error: WriteError) -> Self {
-        Self::error(error.to_string())
-    }
-}
-
-impl From<scumble::entropy::NoEntropy> for Failure {
-    fn from(error: scumble::entropy::NoEntropy) -> Self {
-        Self::error(error.to_string())
+impl<E: Fault> From<E> for Failure {
+    fn from(error: E) -> Self {
+        if error.kind().is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
     }
 }
 
 /// What a parameter or an action of the library is called here.
 pub fn flag(name: &str) -> String {
     match name.strip_suffix("()") {
+        None if name == "purpose" => "--for".to_owned(),
         Some("make_book") => "scumble book".to_owned(),
         Some(action) => format!("scumble {}", action.replace('_', " ")),
         None if name.len() == 1 => format!("-{name}"),

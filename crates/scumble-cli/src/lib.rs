@@ -4,7 +4,6 @@ mod exit;
 mod keys;
 mod options;
 mod print;
-mod units;
 mod verbs;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -28,29 +27,47 @@ struct Cli {
     global: Global,
 }
 
-#[derive(Subcommand)]
-#[allow(clippy::large_enum_variant)] // one per run
-enum Verb {
-    Demo(verbs::demo::Demo),
-    Plan(verbs::plan::Plan),
-    Bins(verbs::learn::Bins),
-    Components(verbs::learn::Components),
-    Book(verbs::learn::Book),
-    Release(verbs::release::Release),
-    Inspect(verbs::inspect::Inspect),
-    Verify(verbs::verify::Verify),
-    Compare(verbs::compare::Compare),
-    Search(verbs::search::Search),
-    Statistics(verbs::statistics::Statistics),
-    Decode(verbs::decode::Decode),
-    Evaluate(verbs::evaluate::Evaluate),
-    Reproduce(verbs::reproduce::Reproduce),
-    Ledger(verbs::ledger::LedgerVerb),
-    Campaign(verbs::campaign::CampaignVerb),
-    Audit(verbs::audit::Audit),
-    Collect(verbs::collect::Collect),
-    Keygen(verbs::keygen::Keygen),
-    Completions(verbs::completions::Completions),
+/// The verbs, each with its module's arguments, in the order of the help.
+macro_rules! verbs {
+    ($($name:ident = $arguments:path),* $(,)?) => {
+        #[derive(Subcommand)]
+        #[allow(clippy::large_enum_variant)] // one per run
+        enum Verb {
+            $($name($arguments),)*
+            Completions(verbs::completions::Completions),
+        }
+
+        impl Verb {
+            fn run(self, global: &Global) -> Result<Exit, Failure> {
+                match self {
+                    $(Self::$name(verb) => verb.run(global),)*
+                    Self::Completions(completions) => completions.run(Cli::command()),
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    Demo = verbs::demo::Demo,
+    Plan = verbs::plan::Plan,
+    Bins = verbs::learn::Bins,
+    Components = verbs::learn::Components,
+    Book = verbs::learn::Book,
+    Release = verbs::release::Release,
+    Inspect = verbs::inspect::Inspect,
+    Verify = verbs::verify::Verify,
+    Compare = verbs::compare::Compare,
+    Search = verbs::search::Search,
+    Statistics = verbs::statistics::Statistics,
+    Decode = verbs::decode::Decode,
+    Evaluate = verbs::evaluate::Evaluate,
+    Reproduce = verbs::reproduce::Reproduce,
+    Ledger = verbs::ledger::LedgerVerb,
+    Campaign = verbs::campaign::CampaignVerb,
+    Audit = verbs::audit::Audit,
+    Collect = verbs::collect::Collect,
+    Keygen = verbs::keygen::Keygen,
 }
 
 /// Runs the command line `arguments`, of which the first is the name of the program; gives the exit status.
@@ -74,33 +91,6 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
     let Cli { verb, global } = cli;
     global.start();
     scumble::parallel::run(|| verb.run(&global))
-}
-
-impl Verb {
-    fn run(self, global: &Global) -> Result<Exit, Failure> {
-        match self {
-            Self::Demo(demo) => demo.run(global),
-            Self::Plan(plan) => plan.run(global),
-            Self::Bins(bins) => bins.run(global),
-            Self::Components(components) => components.run(global),
-            Self::Book(book) => book.run(global),
-            Self::Release(release) => release.run(global),
-            Self::Inspect(inspect) => inspect.run(global),
-            Self::Verify(verify) => verify.run(global),
-            Self::Compare(compare) => compare.run(global),
-            Self::Search(search) => search.run(global),
-            Self::Statistics(statistics) => statistics.run(global),
-            Self::Decode(decode) => decode.run(global),
-            Self::Evaluate(evaluate) => evaluate.run(global),
-            Self::Reproduce(reproduce) => reproduce.run(global),
-            Self::Ledger(ledger) => ledger.run(global),
-            Self::Campaign(campaign) => campaign.run(global),
-            Self::Collect(collect) => collect.run(global),
-            Self::Audit(audit) => audit.run(global),
-            Self::Keygen(keygen) => keygen.run(global),
-            Self::Completions(completions) => completions.run(Cli::command()),
-        }
-    }
 }
 
 /// Help and version as clap prints them; a wrong use in one line.

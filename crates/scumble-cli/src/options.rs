@@ -1,19 +1,19 @@
 //! Options that several verbs share, each in one place.
 
-use crate::exit::Failure;
-use crate::print::note;
+use crate::exit::{Exit, Failure};
+use crate::print::{self, note};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use scumble::files::{
-    AccountOf, Batch, Format, ReadOptions, add_public, read_all, read_labels, read_partition, read_table,
-};
+use scumble::files::{AccountOf, Batch, Format, ReadOptions, add_public, read_partition, read_table};
 use scumble::ledger::Budget;
 use scumble::mechanism::{Beside, MechanismId, Purpose, SignrpMode};
-use scumble::plan::{Ask, Public, images_like};
+use scumble::plan::{Ask, Public, PublicSample, images_like};
 use scumble::privacy::Unit;
 use scumble::projection::{ImageGrid, ProjectionKind, Seed};
 use scumble::release::Encoding;
-use scumble::vectors::{Range, Rows};
+use scumble::training::read_classes;
+use scumble::vectors::Range;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -29,6 +29,15 @@ pub struct Global {
 }
 
 impl Global {
+    /// Prints the one that is asked for: a value as JSON, or text.
+    pub fn show<T: Serialize>(
+        &self,
+        value: impl FnOnce() -> T,
+        text: impl FnOnce() -> String,
+    ) -> Result<Exit, Failure> {
+        if self.json { print::emit_json(&value()) } else { print::emit(&text()) }.map(|()| Exit::Done)
+    }
+
     /// Sets up the workers, and turns a full quota into a write error instead of a kill.
     pub fn start(&self) {
         scumble::parallel::set_threads(self.threads.map_or(0, usize::from));
@@ -82,10 +91,6 @@ pub fn parse_range(text: &str) -> Result<Range, String> {
     let ends = text.split_once(',').and_then(|(lo, hi)| Some((lo.trim().parse().ok()?, hi.trim().parse().ok()?)));
     let (lo, hi) = ends.ok_or("give two numbers as LO,HI, for example 0,1")?;
     Range::new(lo, hi).map_err(|error| error.to_string())
-}
-
-fn parse_like(text: &str) -> Result<ImageGrid, String> {
-    images_like(text).map_err(|error| error.to_string())
 }
 
 fn parse_mode(text: &str) -> SignrpMode {
@@ -264,7 +269,7 @@ pub struct PublicOptions {
           help_heading = "Public knowledge")]
     pub public_labels: Option<Option<PathBuf>>,
     /// What the rows are: images:28x28, or images:32x32x3 for pixels of three colours
-    #[arg(long, value_name = "KIND", value_parser = parse_like, help_heading = "Public knowledge")]
+    #[arg(long, value_name = "KIND", value_parser = images_like, help_heading = "Public knowledge")]
     pub like: Option<ImageGrid>,
 }
 
@@ -277,50 +282,20 @@ impl PublicOptions {
     pub fn read(&self, reading: &InputOptions, dim: Option<usize>) -> Result<Option<PublicSample>, Failure> {
         let Some(path) = &self.public_sample else { return Ok(None) };
         note(PUBLIC);
-        let mut options = ReadOptions { format: None, id: None, ..reading.read_options(dim) };
-        match &self.public_labels {
-            Some(None) => drop(options.label.get_or_insert_with(|| "label".to_owned())),
-            Some(Some(_)) | None => options.label = None,
-        }
-        let batch = read_all(path, &options)?;
-        let classes = classes(self.public_labels.as_ref(), &batch, path)?;
-        Ok(Some(PublicSample { batch, classes }))
+        let labels = self.public_labels.as_ref().map(Option::as_deref);
+        Ok(Some(PublicSample::read(path, &reading.read_options(dim), labels)?))
     }
 
     /// As the plan takes it.
     pub fn public<'a>(&self, sample: &'a Option<PublicSample>) -> Public<'a> {
-        let classes = sample.as_ref().and_then(|sample| sample.classes.as_deref());
+        let classes = sample.as_ref().and_then(PublicSample::classes);
         Public { sample: sample.as_ref().map(PublicSample::rows), classes, images: self.like }
     }
 }
 
 /// The class of each row of `data`, if labels are asked for: from a file of their own, or from `path` itself.
 pub fn classes(labels: Option<&Option<PathBuf>>, data: &Batch, path: &Path) -> Result<Option<Vec<u32>>, Failure> {
-    let Some(file) = labels else { return Ok(None) };
-    let labels = match file {
-        Some(file) => read_labels(file)?,
-        None => data.labels().cloned().ok_or_else(|| {
-            Failure::error(format!("{}: no labels in it; name a file or a --label column", path.display()))
-        })?,
-    };
-    let (found, rows) = (labels.len(), data.rows().len());
-    if found != rows {
-        return Err(Failure::error(format!("{found} labels for {rows} rows: each row needs one")));
-    }
-    Ok(Some(labels.classes()))
-}
-
-/// Public rows with the classes that a model shall learn, if it shall.
-pub struct PublicSample {
-    batch: Batch,
-    classes: Option<Vec<u32>>,
-}
-
-impl PublicSample {
-    /// The rows.
-    pub fn rows(&self) -> Rows<'_> {
-        self.batch.rows()
-    }
+    Ok(labels.map(|file| read_classes(path, data, file.as_deref())).transpose()?)
 }
 
 /// Who vouches, who keeps the budget, and what a second release costs.

@@ -12,7 +12,7 @@ use axum::routing::post;
 use bytes::Bytes;
 use scumble::campaign::{Campaign, Input, Layout, Longitudinal, Mode, Periods, Terms};
 use scumble::certificate::SigningKey;
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Encoder, Report};
 use scumble::vectors::Range;
@@ -48,7 +48,15 @@ fn main() {
 /// One campaign: 256 bits per row, so 64 bytes per report.
 fn collection() -> Collection {
     let range = Range { lo: -1.0, hi: 1.0 };
-    let parameters = Parameters::new(MechanismId::DpSignoporpCeil, 384, 256, 4.0, 1.0, range, Seed([3; 32]));
+    let parameters = Parameters::new(Required {
+        mechanism: MechanismId::DpSignoporpCeil,
+        dim: 384,
+        k: 256,
+        epsilon: 4.0,
+        beta: 1.0,
+        range,
+        seed: Seed([3; 32]),
+    });
     let mechanism = Mechanism::new(parameters).unwrap();
     let encoder = Encoder::new(&mechanism, None).unwrap();
     let terms = Terms {

@@ -6,6 +6,7 @@ use crate::server::{self, ServerSettings, TlsError};
 use crate::service::{Clock, Listed, Service, ServiceSettings};
 use crate::store::{Store, StoreError};
 use crate::telemetry::Telemetry;
+use scumble::error::{Fault, Kind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,6 +94,12 @@ pub enum StartError {
     /// The system gives no signals.
     #[error("signals cannot be watched: {0}")]
     Signals(std::io::Error),
+}
+
+impl Fault for StartError {
+    fn kind(&self) -> Kind {
+        Kind::Run
+    }
 }
 
 /// A collector that runs.

@@ -8,6 +8,7 @@ use crate::collection::Collection;
 use crate::store::{CampaignKey, Export, Store, StoreError, StoreFault};
 use scumble::certificate::{Certificate, SigningKey};
 use scumble::entropy::{self, NoEntropy};
+use scumble::error::{Fault, Kind};
 use scumble::files::{ReleaseWriter, ReleasedBlock, WriteError};
 use std::path::Path;
 
@@ -42,10 +43,15 @@ pub enum ExportError {
     Write(#[from] WriteError),
 }
 
-impl ExportError {
-    /// True for a refusal (exit status 1 of the command line).
-    pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Nothing { .. } | Self::Deleted(_))
+impl Fault for ExportError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Nothing { .. } | Self::Deleted(_) => Kind::Refused,
+            Self::Unknown(_) => Kind::Parameter,
+            Self::Entropy(error) => error.kind(),
+            Self::Store(error) => error.kind(),
+            Self::Write(error) => error.kind(),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub fn chunks<T: Send>(all: &mut [T], size: usize, work: impl Fn(usize, &mut [T]
 }
 
 /// Does `work(tools, task, chunk)` for every chunk of `size` items until one fails. Each thread has tools of its own.
-pub fn try_chunks<T: Send, W, E: Send>(
+pub(crate) fn try_chunks<T: Send, W, E: Send>(
     all: &mut [T],
     size: usize,
     tools: impl Fn() -> W + Send + Sync,

@@ -4,7 +4,7 @@
 
 use scumble::campaign::{Campaign, Input, Layout, Longitudinal, Mode, Periods, Terms};
 use scumble::certificate::SigningKey;
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::vectors::Range;
 use scumble_core::release::Encoder;
@@ -37,7 +37,8 @@ fn key() -> SigningKey {
 
 fn campaign(id: MechanismId, input: &str, dim: usize, k: usize, epsilon: f64) -> String {
     let range = Range { lo: 0.0, hi: 1.0 };
-    let parameters = Parameters::new(id, dim, k, epsilon, 1.0, range, Seed([7; 32]));
+    let parameters =
+        Parameters::new(Required { mechanism: id, dim, k, epsilon, beta: 1.0, range, seed: Seed([7; 32]) });
     let mechanism = Mechanism::new(parameters).expect("parameters of a mechanism");
     let encoder = Encoder::new(&mechanism, None).expect("its own encoding");
     let terms = Terms {

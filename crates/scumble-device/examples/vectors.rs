@@ -5,7 +5,7 @@
 
 use scumble::campaign::{Campaign, Input, Layout, Longitudinal, Mode, Periods, Terms};
 use scumble::certificate::SigningKey;
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, OutputKind, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, OutputKind, Parameters, Required};
 use scumble::privacy::Unit;
 use scumble::projection::Seed;
 use scumble::vectors::{Range, Scalars};
@@ -89,7 +89,15 @@ fn campaigns() -> Vec<Campaign> {
 
 fn parameters(id: MechanismId, dim: usize, k: usize) -> Parameters {
     let range = Range { lo: -1.0, hi: 1.0 };
-    let mut parameters = Parameters::new(id, dim, k, 2.0, 1.0, range, Seed(std::array::from_fn(|i| i as u8)));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim,
+        k,
+        epsilon: 2.0,
+        beta: 1.0,
+        range,
+        seed: Seed(std::array::from_fn(|i| i as u8)),
+    });
     parameters.delta = (id.notion() == NotionKind::Approximate).then_some(1e-6);
     parameters
 }

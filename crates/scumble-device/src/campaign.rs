@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::signature;
 use scumble_core::exact;
 use scumble_core::facts::hex;
-use scumble_core::mechanism::{Mechanism, MechanismId, Parameters, SignrpMode};
+use scumble_core::mechanism::{Mechanism, MechanismId, Parameters, Required, SignrpMode};
 use scumble_core::privacy::Unit;
 use scumble_core::projection::{Partition, Projection, ProjectionKind, Seed};
 use scumble_core::release::{Encoder, Encoding, REPORT_HEADER};
@@ -190,15 +190,15 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
     let Json::Fields(fields) = json else { return None };
     let need = |name: &str| json.get(name);
     let range = need("range")?;
-    let mut parameters = Parameters::new(
-        need("mechanism")?.text()?.parse().ok()?,
-        need("dim")?.number()?,
-        need("k")?.number()?,
-        need("epsilon")?.double()?,
-        need("beta")?.double()?,
-        Range { lo: range.get("lo")?.double()?, hi: range.get("hi")?.double()? },
-        Seed(unhex(need("seed")?.text()?)?),
-    );
+    let mut parameters = Parameters::new(Required {
+        mechanism: need("mechanism")?.text()?.parse().ok()?,
+        dim: need("dim")?.number()?,
+        k: need("k")?.number()?,
+        epsilon: need("epsilon")?.double()?,
+        beta: need("beta")?.double()?,
+        range: Range { lo: range.get("lo")?.double()?, hi: range.get("hi")?.double()? },
+        seed: Seed(unhex(need("seed")?.text()?)?),
+    });
     parameters.k = need("k")?.number()?; // as stated: `new` puts the dimension where there is no projection
     for (name, value) in fields {
         match name.as_str() {

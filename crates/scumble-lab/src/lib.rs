@@ -8,8 +8,10 @@
 //! |---|---|
 //! | [`digits`] | a small real data set: 6,100 digits of MNIST |
 //! | [`evaluate`] | recall and accuracy on a user's own data, the paper's experiments, pages and plots |
+//! | [`demo`] | the whole story on those digits |
 //! | [`audit`] | a measured lower bound on epsilon, and attacks |
 
 pub mod audit;
+pub mod demo;
 pub mod digits;
 pub mod evaluate;

@@ -1,13 +1,16 @@
 //! The library's errors under their Python names (`scumble._errors`).
 
 use pyo3::BoundObject;
+use pyo3::exceptions::{PyIndexError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use scumble::decode::DecodeError;
 use scumble::entropy::NoEntropy;
-use scumble::error::{DataError, KeyError, LibraryError, ParameterError, worded};
+use scumble::error::{DataError, Fault, KeyError, Kind, LibraryError, ParameterError, worded};
 use scumble::estimate::EstimateError;
-use scumble::files::{JobError, OpenError, ReadError, ReadErrorKind, UnknownFormat, WriteError};
+use scumble::files::{JobError, OpenError, ReadError, UnknownFormat, WriteError};
+use scumble::ledger::LedgerError;
+use scumble::plan::{AskError, PlanError};
 use scumble::release::ReleaseError;
 
 /// A library error that has a name in Python.
@@ -55,23 +58,36 @@ fn in_python(message: &str) -> String {
     })
 }
 
-impl Named for ParameterError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        raise(py, if self.is_refusal() { "NotPrivate" } else { "ParameterError" }, self)
-    }
+/// The exception of the library's kind of error.
+fn named(py: Python<'_>, error: &dyn Fault) -> PyErr {
+    let name = match error.kind() {
+        Kind::Data { row, column } => {
+            return exception(py, "DataError", (in_python(&error.to_string()), row, column));
+        }
+        Kind::NoSuchRow => return PyIndexError::new_err(error.to_string()),
+        Kind::Stopped => return PyKeyboardInterrupt::new_err(()),
+        Kind::Parameter | Kind::Refused => "ParameterError",
+        Kind::NotPrivate => "NotPrivate",
+        Kind::OverBudget => "OverBudget",
+        Kind::NotIdentifiable => "NotIdentifiable",
+        Kind::Certificate | Kind::NoCertificate => "CertificateError",
+        Kind::File => "FileError",
+        _ => "ScumbleError",
+    };
+    raise(py, name, error)
 }
 
-impl Named for LibraryError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        raise(py, if self.is_refusal() { "NotPrivate" } else { "ParameterError" }, self)
-    }
+macro_rules! by_kind {
+    ($($error:ty),* $(,)?) => {$(
+        impl Named for $error {
+            fn named(self, py: Python<'_>) -> PyErr {
+                named(py, &self)
+            }
+        }
+    )*};
 }
-
-impl Named for KeyError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        raise(py, "ParameterError", self)
-    }
-}
+by_kind!(AskError, DataError, DecodeError, EstimateError, KeyError, LedgerError, LibraryError, NoEntropy, OpenError);
+by_kind!(ParameterError, PlanError, ReadError, ReleaseError, UnknownFormat, WriteError);
 
 /// Parameters come as JSON.
 impl Named for serde_json::Error {
@@ -80,93 +96,11 @@ impl Named for serde_json::Error {
     }
 }
 
-impl Named for DataError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        exception(py, "DataError", (in_python(&self.to_string()), self.row, self.column))
-    }
-}
-
-impl Named for ReleaseError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Data(error) => error.named(py),
-            Self::NoEntropy(error) => error.named(py),
-            Self::Unpaid { row } => exception(py, "DataError", (self.to_string(), row)),
-        }
-    }
-}
-
-impl Named for NoEntropy {
-    fn named(self, py: Python<'_>) -> PyErr {
-        raise(py, "ScumbleError", self)
-    }
-}
-
-impl Named for EstimateError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Projection(_) | Self::Query(_) => raise(py, "ParameterError", self),
-            Self::NotIdentifiable(_) => raise(py, "NotIdentifiable", self),
-            Self::NoSuchRow { .. } => pyo3::exceptions::PyIndexError::new_err(self.to_string()),
-        }
-    }
-}
-
-impl Named for DecodeError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Parameter(error) => error.named(py),
-            Self::Refused(_) => raise(py, "NotIdentifiable", self),
-        }
-    }
-}
-
-impl Named for ReadError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        match self.kind {
-            ReadErrorKind::NoCertificate => raise(py, "CertificateError", self),
-            ReadErrorKind::Io(_) => raise(py, "FileError", self),
-            _ => {
-                let row = self.row;
-                exception(py, "DataError", (in_python(&self.to_string()), row))
-            }
-        }
-    }
-}
-
-impl Named for OpenError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Read(error) => error.named(py),
-            Self::Release { .. } => raise(py, "CertificateError", self),
-        }
-    }
-}
-
 impl Named for JobError {
     fn named(self, py: Python<'_>) -> PyErr {
         match self {
-            Self::Parameter(error) => error.named(py),
-            Self::Read(error) => error.named(py),
-            Self::Row { error, .. } => error.named(py),
-            Self::Write(error) => error.named(py),
-            Self::Ledger(error) => error.named(py),
-            Self::StickyNeedsIds | Self::LearnedFromInput { .. } => raise(py, "NotPrivate", self),
-            Self::PersonsWithoutRows => raise(py, "ParameterError", self),
-            Self::SameFile(_) | Self::InsideInput(_) => raise(py, "FileError", self),
-            _ => raise(py, "ScumbleError", self),
+            Self::Row { error, .. } => named(py, &error), // Python gave the path itself
+            other => named(py, &other),
         }
-    }
-}
-
-impl Named for UnknownFormat {
-    fn named(self, py: Python<'_>) -> PyErr {
-        raise(py, "ParameterError", self)
-    }
-}
-
-impl Named for WriteError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        raise(py, "FileError", self)
     }
 }

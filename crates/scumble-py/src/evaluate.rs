@@ -5,7 +5,10 @@ use crate::input::Input;
 use crate::interrupt::interruptible;
 use crate::mechanism::ask;
 use pyo3::prelude::*;
-use scumble_lab::evaluate::sweep::{self, Candidate, Settings, SweepError};
+use scumble::mechanism::MechanismId;
+use scumble::plan::{Public, images_like};
+use scumble_lab::evaluate::menu::Menu;
+use scumble_lab::evaluate::sweep::{self, Settings, SweepError};
 use scumble_lab::evaluate::{Outcome, Outcomes, page};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,43 +19,53 @@ impl Named for SweepError {
             Self::Parameters(error) => error.named(py),
             Self::Release(error) => error.named(py),
             Self::Plan(error) => error.named(py),
-            Self::Svm(_) => raise(py, "ParameterError", self),
+            Self::Ask(error) => error.named(py),
+            Self::Svm(_) | Self::LearnedFromThese => raise(py, "ParameterError", self),
             Self::Stopped => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         }
     }
 }
 
-/// How long and over what.
+/// What is tried, how long and over what.
 #[derive(Deserialize)]
 struct Request {
     task: String,
+    mechanisms: Vec<Option<MechanismId>>,
+    k: Vec<usize>,
+    like: Option<String>,
     epsilons: Vec<f64>,
     repetitions: usize,
     depths: Vec<usize>,
     without_privacy: bool,
-    rows_as_they_are: bool,
     svm_c: Option<f64>,
-    encoding: Option<String>,
 }
 
-/// Outcomes of one mechanism as JSON: recall and precision, or with labels the accuracy of a linear SVM.
+/// Rows of Python, with classes if there are labels.
+type Labelled<'py> = (Input<'py>, Option<Vec<u32>>);
+
+/// Outcomes as JSON: recall and precision, or with labels the accuracy of a linear SVM. `asked`: what all mechanisms have in
+/// common.
 #[pyfunction]
-#[pyo3(signature = (rows, queries, labels, parameters, request))]
+#[pyo3(signature = (rows, queries, public_sample, asked, request))]
 pub fn evaluate<'py>(
     py: Python<'py>,
-    rows: Input<'py>,
-    queries: Input<'py>,
-    labels: Option<(Vec<u32>, Vec<u32>)>,
-    parameters: &str,
+    rows: Labelled<'py>,
+    queries: Labelled<'py>,
+    public_sample: Option<Labelled<'py>>,
+    asked: &str,
     request: &str,
 ) -> PyResult<String> {
     let request: Request = serde_json::from_str(request).or_raise(py)?;
-    let (dim, ask) = ask(parameters).or_raise(py)?;
-    let parameters = ask.request(dim, None).or_raise(py)?.parameters;
-    let encoding = request.encoding.as_deref().map(str::parse).transpose().or_raise(py)?;
-    let (first, second) = (rows.hold(py, parameters.dim, 0)?, queries.hold(py, parameters.dim, 0)?);
+    let (dim, ask) = ask(asked).or_raise(py)?;
+    let (first, second) = (rows.0.hold(py, dim, 0)?, queries.0.hold(py, dim, 0)?);
     let (first, second) = (first.whole(py)?, second.whole(py)?);
-    let candidates = [Candidate::new(parameters, encoding)];
+    let (sample, classes) = public_sample.unzip();
+    let sample = sample.map(|sample| sample.hold(py, dim, 0)).transpose()?;
+    let sample = sample.as_ref().map(|sample| sample.whole(py)).transpose()?;
+    let classes = classes.flatten();
+    let images = request.like.as_deref().map(images_like).transpose().or_raise(py)?;
+    let public = Public { sample, classes: classes.as_deref(), images };
+    let menu = Menu { ask, mechanisms: request.mechanisms, k: request.k, public };
     let settings = Settings {
         task: request.task,
         epsilons: request.epsilons,
@@ -61,14 +74,17 @@ pub fn evaluate<'py>(
         true_neighbours: None,
         exact_queries: true,
         without_privacy: request.without_privacy,
-        rows_as_they_are: request.rows_as_they_are,
+        rows_as_they_are: request.without_privacy,
         svm_c: request.svm_c,
     };
-    let outcomes = interruptible(py, || match &labels {
-        Some((train, test)) => {
-            sweep::classification((first, train), (second, test), &candidates, &settings, &mut |_, _| ())
+    let outcomes = interruptible(py, || {
+        let candidates = menu.candidates(&[first, second], &settings.epsilons)?;
+        match (&rows.1, &queries.1) {
+            (Some(train), Some(test)) => {
+                sweep::classification((first, train), (second, test), &candidates, &settings, &mut |_, _| ())
+            }
+            _ => sweep::retrieval(first, second, &candidates, &settings, &mut |_, _| ()),
         }
-        None => sweep::retrieval(first, second, &candidates, &settings, &mut |_, _| ()),
     })?;
     Ok(Value::from(outcomes.or_raise(py)?.0.iter().map(to_json).collect::<Vec<_>>()).to_string())
 }

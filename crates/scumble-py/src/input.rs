@@ -1,12 +1,12 @@
 //! Private rows as Python holds them, read in place.
 
+use crate::capsule::Chunks;
 use crate::errors::{OrRaise, raise};
 use crate::record_batch::from_arrow;
 use arrow_array::RecordBatch;
 use half::f16;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pyo3_arrow::input::AnyArray;
 use scumble::files::{Batch, ReadOptions};
 use scumble::vectors::{Rows, Scalars};
 
@@ -62,7 +62,7 @@ pub struct Sparse<'py> {
 pub enum Input<'py> {
     Dense(Dense<'py>),
     Sparse(Sparse<'py>),
-    Arrow(AnyArray),
+    Arrow(Chunks),
 }
 
 /// What must stay alive while [`Rows`] look at it.
@@ -75,16 +75,15 @@ pub enum Held<'py> {
 impl<'py> Input<'py> {
     /// Checks Arrow's lists; `dim` is what their lengths must be, `first_row` the number of the first row.
     pub fn hold(self, py: Python<'_>, dim: usize, first_row: u64) -> PyResult<Held<'py>> {
-        let array = match self {
+        let chunks = match self {
             Self::Dense(dense) => return Ok(Held::Dense(dense)),
             Self::Sparse(sparse) => return Ok(Held::Sparse(sparse)),
-            Self::Arrow(array) => array,
+            Self::Arrow(Chunks(chunks)) => chunks,
         };
         let options = ReadOptions { dim: Some(dim), ..Default::default() };
         let mut next = first_row;
         let mut batches = Vec::new();
-        for chunk in array.into_reader()? {
-            let chunk = chunk.map_err(|e| raise(py, "DataError", e))?;
+        for chunk in chunks {
             if chunk.is_empty() {
                 continue;
             }

@@ -1,24 +1,12 @@
 //! Budgets: what a data set has spent, reserved before any noise is drawn.
 
-use crate::errors::{Named, OrRaise, raise};
+use crate::errors::{Named, OrRaise};
+use crate::release::parsed;
 use crate::releaser::Releaser;
 use pyo3::prelude::*;
-use scumble::certificate::Certificate;
 use scumble::ledger::{self as accounts, Budget, Ledger, LedgerError};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-impl Named for LedgerError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Parameter(error) => error.named(py),
-            Self::OverBudget(_) => raise(py, "OverBudget", self),
-            Self::ProtectsLess { .. } | Self::NoDelta { .. } => raise(py, "NotPrivate", self),
-            Self::Storage(_) => raise(py, "FileError", self),
-            _ => raise(py, "ParameterError", self),
-        }
-    }
-}
 
 /// What a ledger has reserved for a release. It counts as spent unless it is given back.
 #[pyclass(frozen, module = "scumble._scumble")]
@@ -40,16 +28,16 @@ impl Charge {
     ) -> PyResult<Self> {
         let budget = budget.map(|(epsilon, delta)| Budget::new(epsilon, delta)).transpose().or_raise(py)?;
         let charge = py.detach(|| {
+            let shown = releaser.inner.shown();
             let (ledger, _) = Ledger::open_or_create(&ledger)?;
-            accounts::Charge::reserve(ledger, dataset, budget, &releaser.inner, releaser.paid())
+            accounts::Charge::reserve(ledger, dataset, budget, releaser.inner.releaser(), shown.as_deref())
         });
         Ok(Self { inner: Mutex::new(Some(charge.or_raise(py)?)) })
     }
 
     /// Names the certificate of a release that is complete; the charge stays.
     fn record(&self, py: Python<'_>, certificate: &str) -> PyResult<()> {
-        let parsed = py.detach(|| Certificate::parse(certificate));
-        let (certificate, _) = parsed.map_err(|error| raise(py, "CertificateError", error))?;
+        let (certificate, _) = parsed(py, certificate)?;
         let Some(charge) = &mut *self.held() else { return Ok(()) };
         charge.record(&certificate).or_raise(py)?;
         charge.keep();

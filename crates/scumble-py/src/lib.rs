@@ -4,6 +4,7 @@
 //! Arrow memory become [`scumble::vectors::Rows`], the interpreter's lock is dropped while the library works, signals
 //! are looked at between blocks, and errors get their Python names.
 
+mod capsule;
 mod device;
 mod errors;
 mod evaluate;

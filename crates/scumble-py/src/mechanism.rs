@@ -5,15 +5,16 @@ use crate::input::Input;
 use crate::keys;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use scumble::certificate::{Certificate, GuaranteeStatement, PersonStatement};
-use scumble::files::{FilesHasher, MECHANISM_KEY};
-use scumble::mechanism::{self, MechanismId};
-use scumble::plan::Ask;
+use scumble::certificate::{GuaranteeStatement, PersonStatement};
+use scumble::files::{Certifier, MECHANISM_KEY, RowsPerPerson};
+use scumble::mechanism;
+use scumble::plan::{described, with_content};
 use scumble::release::Encoder;
 use scumble::search::ExactQueries;
 use scumble::vectors::TableHash;
-use serde_json::{Map, Value, json};
 use std::path::PathBuf;
+
+pub use scumble::plan::parse_ask as ask;
 
 /// See `scumble.Mechanism`.
 #[pyclass(frozen, module = "scumble._scumble")]
@@ -21,33 +22,12 @@ pub struct Mechanism {
     pub inner: mechanism::Mechanism,
 }
 
-/// The dimension and what is asked for, from the JSON of both.
-pub fn ask(fields: &str) -> serde_json::Result<(usize, Ask)> {
-    let mut fields: Map<String, Value> = serde_json::from_str(fields)?;
-    let dim = serde_json::from_value(fields.remove("dim").unwrap_or_default())?;
-    Ok((dim, serde_json::from_value(fields.into())?))
-}
-
-/// Parameters with the content of the public files that they name.
-pub fn whole_parameters(parameters: &mechanism::Parameters) -> Value {
-    let mut json = serde_json::to_value(parameters).expect("parameters have only JSON values");
-    for (name, content) in parameters.beside() {
-        let (field, text) = match String::from_utf8(content) {
-            Ok(text) if name == "bins" => ("text", text),
-            Ok(text) => ("content", hex(text.as_bytes())),
-            Err(error) => ("content", hex(error.as_bytes())),
-        };
-        json[name][field] = text.into();
-    }
-    json
-}
-
 #[pymethods]
 impl Mechanism {
     #[new]
     fn new(py: Python<'_>, parameters: &str) -> PyResult<Self> {
-        let (dim, ask) = ask(parameters).or_raise(py)?;
-        Ok(Self { inner: py.detach(|| ask.mechanism(dim)).or_raise(py)? })
+        let (dim, asked) = ask(parameters).or_raise(py)?;
+        Ok(Self { inner: py.detach(|| asked.mechanism(dim)).or_raise(py)? })
     }
 
     /// JSON that makes the same mechanism again.
@@ -57,7 +37,7 @@ impl Mechanism {
 
     /// The same with the content of public files, for another process.
     fn whole_parameters(&self) -> String {
-        whole_parameters(self.inner.parameters()).to_string()
+        with_content(self.inner.parameters()).to_string()
     }
 
     /// Rows of the public samples that its files were learned from.
@@ -80,12 +60,7 @@ impl Mechanism {
 
     /// "values", "bits" or "symbols".
     fn output(&self) -> &'static str {
-        match self.inner.id().output() {
-            mechanism::OutputKind::Values => "values",
-            mechanism::OutputKind::Bits => "bits",
-            mechanism::OutputKind::Symbols => "symbols",
-            mechanism::OutputKind::Words => "words",
-        }
+        self.inner.id().output().as_str()
     }
 
     /// Variance of the noise on one released value; None for bits and symbols.
@@ -129,26 +104,16 @@ impl Mechanism {
         person: Option<(usize, Option<f64>)>,
     ) -> PyResult<Option<(u64, String)>> {
         let encoding = encoding.map(str::parse).transpose().or_raise(py)?;
-        let encoder = Encoder::new(&self.inner, encoding).or_raise(py)?;
-        let mut hasher = FilesHasher::new(&self.inner);
+        let sign = sign.map(|key| keys::signing_key(py, key)).transpose()?;
+        let mut certifier = Certifier::new(&self.inner, encoding).or_raise(py)?;
+        certifier.sticky = sticky;
+        certifier.person = person.map(|(rows, delta)| RowsPerPerson { rows, delta });
         for path in files.try_iter()? {
             let path: PathBuf = path?.extract()?;
-            py.detach(|| hasher.add(&path)).or_raise(py)?;
+            py.detach(|| certifier.add(&path)).or_raise(py)?;
         }
-        let Some(hashes) = hasher.finish() else { return Ok(None) };
-        let rows = hashes.rows;
-        let mut certificate = Certificate::new(&self.inner, &encoder, rows, hashes.into());
-        if sticky {
-            certificate = certificate.sticky();
-        }
-        if let Some((most, delta)) = person {
-            certificate = certificate.for_persons(PersonStatement::new(&self.inner, most, delta).or_raise(py)?);
-        }
-        if let Some(key) = sign {
-            certificate = certificate.signed(&keys::signing_key(py, key)?);
-        }
-        py.detach(|| certificate.check()).or_raise(py)?; // also that the files have the encoding's columns
-        Ok(Some((rows, certificate.to_json())))
+        let certificate = py.detach(|| certifier.finish(sign.as_ref())).or_raise(py)?;
+        Ok(certificate.map(|certificate| (certificate.rows, certificate.to_json())))
     }
 
     /// The public projection of rows that their owner keeps exact, in the units of the data: no noise.
@@ -159,8 +124,7 @@ impl Mechanism {
             let exact = py.detach(|| ExactQueries::project(&self.inner, block)).or_raise(py)?;
             (0..exact.len()).for_each(|i| values.extend_from_slice(exact.row(i)));
         }
-        let rows = values.len() / self.inner.k();
-        PyArray1::from_vec(py, values).reshape([rows, self.inner.k()])
+        self.matrix(py, values)
     }
 
     /// What a release of these rows estimates: no noise, NOT private.
@@ -170,28 +134,21 @@ impl Mechanism {
         for block in held.blocks()? {
             values.extend(py.detach(|| self.inner.expected_rows(block)).or_raise(py)?);
         }
-        let rows = values.len() / self.inner.k();
-        PyArray1::from_vec(py, values).reshape([rows, self.inner.k()])
+        self.matrix(py, values)
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+impl Mechanism {
+    fn matrix<'py>(&self, py: Python<'py>, values: Vec<f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let shape = [values.len() / self.inner.k(), self.inner.k()];
+        PyArray1::from_vec(py, values).reshape(shape)
+    }
 }
 
-/// Id, paper, summary, output and notion of every mechanism.
+/// Id, paper, summary, output and notion of every mechanism, as JSON.
 #[pyfunction]
 pub fn mechanisms() -> String {
-    let describe = |id: &MechanismId| {
-        json!({
-            "id": id.as_str(),
-            "paper": id.paper(),
-            "summary": id.summary(),
-            "output": format!("{:?}", id.output()).to_lowercase(),
-            "notion": format!("{:?}", id.notion()).to_lowercase(),
-        })
-    };
-    Value::from(MechanismId::ALL.iter().map(describe).collect::<Vec<_>>()).to_string()
+    serde_json::to_string(&described()).expect("descriptions are JSON values")
 }
 
 /// Ids or labels as Python holds them.
@@ -213,6 +170,6 @@ impl From<Names> for scumble::columns::Column {
 }
 
 /// A mistake in how Python calls this module.
-pub fn misuse(py: Python<'_>, message: &str) -> PyErr {
+pub fn misuse(py: Python<'_>, message: impl ToString) -> PyErr {
     raise(py, "ScumbleError", message)
 }

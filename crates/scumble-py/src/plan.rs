@@ -1,31 +1,10 @@
 //! What to choose and what to expect of it, before any budget is spent.
 
-use crate::errors::{Named, OrRaise, raise};
+use crate::errors::OrRaise;
 use crate::input::Input;
-use crate::mechanism::{ask, whole_parameters};
 use pyo3::prelude::*;
-use scumble::plan::{self as planner, AskError, Choice, PlanError, Public, images_like};
+use scumble::plan::{self as planner, Choice, Public, images_like, parse_ask, with_content};
 use serde_json::{Value, json};
-
-impl Named for PlanError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Parameters(error) => error.named(py),
-            Self::Sample(error) => error.named(py),
-            _ => raise(py, "ParameterError", self),
-        }
-    }
-}
-
-impl Named for AskError {
-    fn named(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Plan(error) => error.named(py),
-            Self::NoEntropy(error) => error.named(py),
-            _ => raise(py, "ParameterError", self),
-        }
-    }
-}
 
 fn to_json(choice: &Choice) -> Value {
     json!({
@@ -50,7 +29,7 @@ pub fn plan<'py>(
     like: Option<&str>,
 ) -> PyResult<String> {
     let images = like.map(images_like).transpose().or_raise(py)?;
-    let (dim, ask) = ask(asked).or_raise(py)?;
+    let (dim, ask) = parse_ask(asked).or_raise(py)?;
     let request = ask.request(dim, None).or_raise(py)?;
     let plan = match (sample, public_sample) {
         (Some(sample), _) => {
@@ -67,6 +46,6 @@ pub fn plan<'py>(
     };
     let plan = plan.or_raise(py)?;
     let mut choices: Vec<_> = std::iter::once(&plan.best).chain(&plan.others).map(to_json).collect();
-    choices[0]["parameters"] = whole_parameters(plan.best.mechanism.parameters());
+    choices[0]["parameters"] = with_content(plan.best.mechanism.parameters());
     Ok(Value::from(choices).to_string())
 }

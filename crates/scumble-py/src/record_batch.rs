@@ -10,7 +10,6 @@ use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, FixedSizeListArray, Float32Array, GenericListArray, Int8Array, Int16Array,
     OffsetSizeTrait, RecordBatch,
 };
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field};
 use scumble::columns::Column;
 use scumble::files::{Batch, ReadError, ReadErrorKind, ReadOptions, Shared, Values, find_column};
@@ -63,29 +62,18 @@ impl Table<'_> {
             DataType::Dictionary(_, values) => values,
             plain => plain,
         };
-        let target = match values {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
-            integer if integer.is_integer() => DataType::Int64,
-            DataType::Boolean if !is_id => DataType::Int64,
-            float if float.is_floating() && !is_id => DataType::Float64,
-            other => {
-                let kind = if is_id { ReadErrorKind::IdType } else { ReadErrorKind::LabelType };
-                return Err(ReadError::new(self.path, kind(other.to_string())).at_column(name));
-            }
+        let taken = match values {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+            integer if integer.is_integer() => true,
+            DataType::Boolean => !is_id,
+            float => float.is_floating() && !is_id,
         };
-        self.no_nulls(array, 1, |_| name.clone())?;
-        // A safe cast turns what does not fit into null, so no message can hold the value.
-        let cast = cast_with_options(array, &target, &CastOptions { safe: true, ..Default::default() });
-        let cast = cast.map_err(|e| self.fault(0, name, ReadErrorKind::Corrupt(e.to_string())))?;
-        if let Some(nulls) = cast.nulls().filter(|nulls| nulls.null_count() > 0) {
-            let row = nulls.iter().position(|valid| !valid).unwrap_or(0);
-            return Err(self.fault(row, name, ReadErrorKind::IntegerRange));
+        if !taken {
+            let kind = if is_id { ReadErrorKind::IdType } else { ReadErrorKind::LabelType };
+            return Err(ReadError::new(self.path, kind(values.to_string())).at_column(name));
         }
-        Ok(match target {
-            DataType::Int64 => Column::Int(cast.as_primitive::<Int64Type>().values().to_vec()),
-            DataType::Float64 => Column::Float(cast.as_primitive::<Float64Type>().values().to_vec()),
-            _ => Column::Text(cast.as_string::<i32>().iter().flatten().map(str::to_owned).collect()),
-        })
+        self.no_nulls(array, 1, |_| name.clone())?;
+        plain(array).map_err(|row| self.fault(row, name, ReadErrorKind::IntegerRange))
     }
 
     /// The elements of a list column whose rows all have `dim` of them; any dimension if none is given, set by row 0.
@@ -130,6 +118,52 @@ impl Table<'_> {
             return Err(self.fault(row, name, kind));
         }
         Ok((lists.values().slice(offsets[0].as_usize(), lists.len() * dim), dim))
+    }
+}
+
+/// Texts, integers (and truth values) of 64 bits, or floats, in place of keys into a dictionary too. The row of an integer
+/// beyond 64 signed bits, if there is one.
+fn plain(array: &ArrayRef) -> Result<Column, usize> {
+    let (values, rows): (&dyn Array, Vec<usize>) = match array.as_any_dictionary_opt() {
+        Some(keys) if !keys.is_empty() => (keys.values(), keys.normalized_keys()),
+        Some(keys) => (keys.values(), Vec::new()),
+        None => (array, (0..array.len()).collect()),
+    };
+    fn integers<T: ArrowPrimitiveType<Native: TryInto<i64>>>(
+        values: &dyn Array,
+        rows: &[usize],
+    ) -> Result<Column, usize> {
+        let values = values.as_primitive::<T>().values();
+        let whole = rows.iter().enumerate().map(|(row, &at)| values[at].try_into().map_err(|_| row));
+        whole.collect::<Result<_, _>>().map(Column::Int)
+    }
+    fn floats<T: ArrowPrimitiveType<Native: Into<f64>>>(values: &dyn Array, rows: &[usize]) -> Result<Column, usize> {
+        let values = values.as_primitive::<T>().values();
+        Ok(Column::Float(rows.iter().map(|&at| values[at].into()).collect()))
+    }
+    fn texts<'a>(rows: &[usize], text: impl Fn(usize) -> &'a str) -> Result<Column, usize> {
+        Ok(Column::Text(rows.iter().map(|&at| text(at).to_owned()).collect()))
+    }
+    match values.data_type() {
+        DataType::Utf8 => texts(&rows, |at| values.as_string::<i32>().value(at)),
+        DataType::LargeUtf8 => texts(&rows, |at| values.as_string::<i64>().value(at)),
+        DataType::Utf8View => texts(&rows, |at| values.as_string_view().value(at)),
+        DataType::Boolean => {
+            let values = values.as_boolean();
+            Ok(Column::Int(rows.iter().map(|&at| values.value(at).into()).collect()))
+        }
+        DataType::Int8 => integers::<Int8Type>(values, &rows),
+        DataType::Int16 => integers::<Int16Type>(values, &rows),
+        DataType::Int32 => integers::<Int32Type>(values, &rows),
+        DataType::Int64 => integers::<Int64Type>(values, &rows),
+        DataType::UInt8 => integers::<UInt8Type>(values, &rows),
+        DataType::UInt16 => integers::<UInt16Type>(values, &rows),
+        DataType::UInt32 => integers::<UInt32Type>(values, &rows),
+        DataType::UInt64 => integers::<UInt64Type>(values, &rows),
+        DataType::Float16 => floats::<Float16Type>(values, &rows),
+        DataType::Float32 => floats::<Float32Type>(values, &rows),
+        DataType::Float64 => floats::<Float64Type>(values, &rows),
+        other => unreachable!("{other} was refused before"),
     }
 }
 

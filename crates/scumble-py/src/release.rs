@@ -3,18 +3,17 @@
 use crate::errors::{OrRaise, raise};
 use crate::input::Input;
 use crate::interrupt::interruptible;
-use crate::keys::{check_signer, public_key};
+use crate::keys::public_key;
 use crate::mechanism::{Mechanism, Names, misuse};
-use crate::statistics::method;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use scumble::certificate::Certificate;
 use scumble::columns::Column;
-use scumble::decode::{self, DecodeError};
-use scumble::estimate as estimators;
+use scumble::decode::{self, DecodeError, Method};
+use scumble::estimate::{Estimate, Quantity, RowRef, inner_product_with_query};
 use scumble::files::{self, open_release, write_release};
-use scumble::mechanism::Beside;
+use scumble::mechanism::{self, Beside};
 use scumble::release;
 use scumble::search::{self as engine, ExactQueries, Metric, Queries};
 use std::path::PathBuf;
@@ -44,7 +43,8 @@ impl Release {
     fn load(py: Python<'_>, path: PathBuf, key: Option<&[u8]>) -> PyResult<Self> {
         let inner = py.detach(|| open_release(&path)).or_raise(py)?;
         if let Some(key) = key {
-            check_signer(py, inner.certificate(), key)?;
+            let signed = inner.certificate().check_signer(&public_key(py, key)?);
+            signed.map_err(|error| raise(py, "CertificateError", error))?;
         }
         Ok(Self { inner })
     }
@@ -120,20 +120,21 @@ impl Release {
     }
 }
 
+/// A certificate's text, every number recomputed.
+pub fn parsed(py: Python<'_>, text: &str) -> PyResult<(Certificate, mechanism::Mechanism)> {
+    py.detach(|| Certificate::parse(text)).map_err(|error| raise(py, "CertificateError", error))
+}
+
 /// The privacy statement of a certificate's text, as Markdown.
 #[pyfunction]
 pub fn statement(py: Python<'_>, text: &str) -> PyResult<String> {
-    let parsed = py.detach(|| Certificate::parse(text));
-    let (certificate, _) = parsed.map_err(|error| raise(py, "CertificateError", error))?;
-    Ok(certificate.statement())
+    Ok(parsed(py, text)?.0.statement())
 }
 
 /// Parses a certificate's text, recomputes every number, and returns its mechanism.
 #[pyfunction]
 pub fn certificate_mechanism(py: Python<'_>, text: &str) -> PyResult<Mechanism> {
-    let parsed = py.detach(|| Certificate::parse(text));
-    let (_, inner) = parsed.map_err(|error| raise(py, "CertificateError", error))?;
-    Ok(Mechanism { inner })
+    Ok(Mechanism { inner: parsed(py, text)?.1 })
 }
 
 /// (value, variance, (low, high)) of "inner_product", "squared_norm", "squared_distance", "cosine" or "angle".
@@ -146,18 +147,10 @@ pub fn estimate(
     b: &Release,
     j: usize,
 ) -> PyResult<(f64, f64, (f64, f64))> {
-    let (x, y) =
-        (estimators::RowRef::new(&a.inner, i).or_raise(py)?, estimators::RowRef::new(&b.inner, j).or_raise(py)?);
-    let estimate = match kind {
-        "inner_product" => estimators::inner_product(x, y),
-        "squared_norm" => estimators::squared_norm(x),
-        "squared_distance" => estimators::squared_distance(x, y),
-        "cosine" => estimators::cosine(x, y),
-        "angle" => estimators::angle(x, y),
-        _ => return Err(misuse(py, "no such estimator")),
-    };
-    let estimate = estimate.or_raise(py)?;
-    Ok((estimate.value, estimate.variance, estimate.interval))
+    let quantity: Quantity = kind.parse().map_err(|error| misuse(py, error))?;
+    let (x, y) = (RowRef::new(&a.inner, i).or_raise(py)?, RowRef::new(&b.inner, j).or_raise(py)?);
+    let Estimate { value, variance, interval, .. } = quantity.of(x, y).or_raise(py)?;
+    Ok((value, variance, interval))
 }
 
 /// As [`estimate`], of `u.v / |u|` of a row of unit record and a projected exact query.
@@ -168,9 +161,9 @@ pub fn estimate_with_query(
     row: usize,
     query: PyReadonlyArray1<'_, f32>,
 ) -> PyResult<(f64, f64, (f64, f64))> {
-    let row = estimators::RowRef::new(&release.inner, row).or_raise(py)?;
-    let estimate = estimators::inner_product_with_query(row, query.as_slice()?).or_raise(py)?;
-    Ok((estimate.value, estimate.variance, estimate.interval))
+    let row = RowRef::new(&release.inner, row).or_raise(py)?;
+    let told = inner_product_with_query(row, query.as_slice()?).or_raise(py)?;
+    Ok((told.value, told.variance, told.interval))
 }
 
 /// What is searched for.
@@ -213,14 +206,8 @@ pub fn search<'py>(
     metric: Option<&str>,
     decode: Option<&str>,
 ) -> PyResult<(Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>)> {
-    let metric = match metric {
-        None => None,
-        Some("hamming") => Some(Metric::Hamming),
-        Some("cosine") => Some(Metric::Cosine),
-        Some("inner-product") => Some(Metric::InnerProduct),
-        Some(_) => return Err(raise(py, "ParameterError", "metric must be hamming, cosine or inner-product")),
-    };
-    let method = decode.map(|name| method(py, name)).transpose()?;
+    let metric: Option<Metric> = metric.map(str::parse).transpose().or_raise(py)?;
+    let method: Option<Method> = decode.map(str::parse).transpose().or_raise(py)?;
     let release = &release.inner;
     let find = |queries: Queries<'_>| match method {
         Some(method) => decode::search(release, queries, top, metric, method),

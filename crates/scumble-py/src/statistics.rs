@@ -54,16 +54,6 @@ pub fn statistics<'py>(
     Ok(serde_json::to_string(&told.or_raise(py)?).expect("figures have only JSON values"))
 }
 
-/// "wiener", "scale" or "bounds".
-pub fn method(py: Python<'_>, name: &str) -> PyResult<Method> {
-    match name {
-        "bounds" => Ok(Method::Bounds),
-        "wiener" => Ok(Method::Wiener),
-        "scale" => Ok(Method::Scale),
-        _ => Err(raise(py, "ParameterError", "decode must be wiener, scale or bounds")),
-    }
-}
-
 /// The rows of `release` (of `of` by default, which the decoder is fitted on) with noise taken off.
 #[pyfunction]
 pub fn decode<'py>(
@@ -72,7 +62,7 @@ pub fn decode<'py>(
     release: Option<&Release>,
     name: &str,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-    let (method, release) = (method(py, name)?, &release.unwrap_or(of).inner);
+    let (method, release) = (name.parse::<Method>().or_raise(py)?, &release.unwrap_or(of).inner);
     let decoded = py.detach(|| Decoder::fit(&of.inner, method)?.decode(release)).or_raise(py)?;
     let shape = [decoded.len(), decoded.k];
     PyArray1::from_vec(py, decoded.values).reshape(shape)

@@ -1,13 +1,13 @@
 //! The parts alone, for those who change them: `cargo bench -p scumble --features testing --bench parts`.
 
 use divan::{Bencher, black_box, counter::ItemsCount};
-use scumble::exact::rational;
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble::noise::{Laplace, Noise, RoundedGaussian, SecretRng, Staircase};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::{Projection, ProjectionKind, Seed};
 use scumble::release::{Encoding, Release, Releaser};
 use scumble::search::{Queries, search};
 use scumble::vectors::{Grid, Range, Rows, Scalars};
+use scumble_core::exact::rational;
+use scumble_core::noise::{Laplace, Noise, RoundedGaussian, SecretRng, Staircase};
 
 const ROWS: usize = 4096;
 const DIM: usize = 784;
@@ -22,7 +22,15 @@ fn pixels() -> Vec<u8> {
 
 fn releaser(id: MechanismId, encoding: Option<Encoding>) -> Releaser {
     let range = Range::new(0.0, 255.0).unwrap();
-    let mut parameters = Parameters::new(id, DIM, 256, 1.0, 255.0, range, Seed([1; 32]));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: DIM,
+        k: 256,
+        epsilon: 1.0,
+        beta: 255.0,
+        range,
+        seed: Seed([1; 32]),
+    });
     parameters.delta = (id == MechanismId::DpOporp).then_some(1e-6);
     Releaser::new(Mechanism::new(parameters).unwrap(), encoding).unwrap()
 }
@@ -48,7 +56,8 @@ fn release_sparse(bencher: Bencher) {
     let (dim, each, n) = (250_000, 600, 1024);
     let range = Range::new(0.0, 1.0).unwrap();
     let id = MechanismId::DpSignoporpCeil;
-    let parameters = Parameters::new(id, dim, 1024, 1.0, 1.0, range, Seed([1; 32]));
+    let parameters =
+        Parameters::new(Required { mechanism: id, dim, k: 1024, epsilon: 1.0, beta: 1.0, range, seed: Seed([1; 32]) });
     let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap();
     let offsets: Vec<usize> = (0..=n).map(|i| i * each).collect();
     // One attribute in every stretch of 416, at a place that looks random.

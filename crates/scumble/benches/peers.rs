@@ -4,17 +4,18 @@
 
 use rayon::ThreadPoolBuilder;
 use scumble::decode::{Decoder, Method};
-use scumble::exact::rational;
-use scumble::files::{ReadOptions, open_release, read_all, read_partition, read_table};
-use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters};
-use scumble::noise::{
-    BlockFlips, BlockSymbols, FlipTable, Laplace, Noise, NoiseKey, RoundedGaussian, SecretRng, Staircase, SymbolTable,
-    staircase_weights,
-};
+use scumble::files::{ReadOptions, open_release, read_all, read_partition, read_table, write_release};
+use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::{Projection, ProjectionKind, Seed, Sum};
 use scumble::release::{Release, Releaser};
 use scumble::search::{Metric, Queries, search};
 use scumble::vectors::{Grid, Range, Rows, Scalars};
+use scumble_core::exact::rational;
+use scumble_core::noise::{
+    BlockFlips, BlockSymbols, FlipTable, Laplace, Noise, NoiseKey, RoundedGaussian, SecretRng, Source, Staircase,
+    SymbolTable, staircase_weights,
+};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::path::Path;
@@ -54,7 +55,7 @@ impl Arguments {
                 (now() - start) / f64::from(runs)
             })
             .collect();
-        println!("{}", serde_json::json!({ "seconds": seconds, "simd": scumble::simd::check().unwrap() }));
+        println!("{}", serde_json::json!({ "seconds": seconds, "simd": scumble_core::simd::check().unwrap() }));
     }
 
     /// Writes a result for the caller to check.
@@ -68,7 +69,8 @@ impl Arguments {
         let id: MechanismId = self.text("mechanism").expect("mechanism=").parse().expect("a mechanism");
         let range = Range::new(self.number("lo", 0.0), self.number("hi", 255.0)).unwrap();
         let (k, epsilon, beta) = (self.number("k", 256), self.number("epsilon", 1.0), self.number("beta", 255.0));
-        let mut parameters = Parameters::new(id, dim, k, epsilon, beta, range, Seed([1; 32]));
+        let mut parameters =
+            Parameters::new(Required { mechanism: id, dim, k, epsilon, beta, range, seed: Seed([1; 32]) });
         parameters.delta = self.text("delta").map(|delta| delta.parse().unwrap());
         parameters.symbols = self.text("symbols").map(|symbols| symbols.parse().unwrap());
         parameters.bins = self.text("bins").map(|file| read_partition(Path::new(file)).unwrap());
@@ -98,6 +100,7 @@ fn main() {
         "values" => values(&arguments),
         "read" => read(&arguments),
         "decode" => decode(&arguments),
+        "limit" => limit(&arguments),
         _ => panic!("unknown task {task}"),
     });
 }
@@ -123,8 +126,11 @@ fn release(arguments: &Arguments) {
     write_projection(arguments, releaser.mechanism().projection());
 }
 
-/// W, as 32-bit integers row by row, for the caller's own product.
+/// W, as 32-bit integers row by row, for the caller's own product, and what is taken off each output.
 fn write_projection(arguments: &Arguments, projection: &Projection) {
+    if let Some(out) = arguments.text("centres") {
+        std::fs::write(out, projection.centres().iter().flat_map(|c| c.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    }
     let Some(out) = arguments.text("matrix") else { return };
     let mut row = vec![0; projection.k()];
     let mut bytes = Vec::new();
@@ -253,16 +259,89 @@ fn sampler(arguments: &Arguments) {
     });
 }
 
-/// Bytes of an `.npy` file of bytes or floats as a release: searching does not care what noise is in it.
+/// What the machine does when nothing but one thing is asked of it: what a bar that is missed is held against.
+fn limit(arguments: &Arguments) {
+    match arguments.text("what").expect("what=") {
+        // Random bytes, in pieces that stay in the cache.
+        "random" => {
+            let (mut rng, bytes) = (SecretRng::from_os().unwrap(), arguments.number("bytes", 1usize << 25));
+            arguments.time(|| {
+                for _ in 0..bytes / 4096 {
+                    black_box(rng.words(1024));
+                }
+            });
+        }
+        // The hash of a file that is in memory.
+        "sha256" => {
+            let bytes = std::fs::read(arguments.path("data")).unwrap();
+            arguments.time(|| {
+                black_box(Sha256::digest(&bytes));
+            });
+        }
+        // A table in memory, as a search has it, every cache line of it read once from end to end.
+        "memory" => {
+            let rows = as_release(arguments, "data", MechanismId::DpSignoporpCeil, "b1", 1);
+            let (bytes, level) = (rows.bytes(), scumble_core::simd::level());
+            arguments.time(|| {
+                for (at, piece) in (0..).step_by(4096).zip(bytes.chunks(4096)) {
+                    scumble_core::simd::ask(level, bytes.get(at + (16 << 10)..at + (20 << 10)).unwrap_or(&[]));
+                    piece.iter().step_by(64).for_each(|byte| {
+                        black_box(*byte);
+                    });
+                }
+            });
+        }
+        // Non-zeros that are added to one of two sums of an output: no check, no rounding, no coin.
+        "lookups" => {
+            let read = |name: &str| std::fs::read(arguments.path(name)).unwrap();
+            let offsets: Vec<_> =
+                read("offsets").as_chunks().0.iter().map(|b| u64::from_le_bytes(*b) as usize).collect();
+            let index: Vec<u32> = read("index").as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+            let values: Vec<i32> = index.iter().map(|i| (i % 257) as i32).collect();
+            let (dim, k) = (arguments.number("dim", 250_000), arguments.number("k", 1024));
+            let place = |i: usize| ((i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % (2 * k)) as u16;
+            let table: Vec<u16> = (0..dim).map(place).collect();
+            let mut sums = vec![0i32; 2 * k];
+            arguments.time(|| {
+                for row in offsets.windows(2) {
+                    sums.fill(0);
+                    for (&i, &value) in index[row[0]..row[1]].iter().zip(&values[row[0]..row[1]]) {
+                        let sum = &mut sums[usize::from(table[i as usize])];
+                        *sum = sum.wrapping_add(value);
+                    }
+                    black_box(&sums);
+                }
+            });
+        }
+        what => panic!("unknown limit {what}"),
+    }
+}
+
+/// Bytes of an `.npy` file of bytes or floats as a release: searching does not care what noise is in it. It is written and
+/// opened, so that it lies in memory as the releases of consumers do.
 fn as_release(arguments: &Arguments, name: &str, id: MechanismId, encoding: &str, bits_a_value: usize) -> Release {
     let file = std::fs::read(arguments.path(name)).unwrap();
     let header = 10 + usize::from(u16::from_le_bytes([file[8], file[9]]));
     let k = arguments.number("k", 512);
-    let mut parameters = Parameters::new(id, k, k, 1.0, 1.0, Range::new(0.0, 1.0).unwrap(), Seed([1; 32]));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: k,
+        k,
+        epsilon: 1.0,
+        beta: 1.0,
+        range: Range::new(0.0, 1.0).unwrap(),
+        seed: Seed([1; 32]),
+    });
     parameters.delta = None;
     let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), Some(encoding.parse().unwrap())).unwrap();
     assert_eq!((file.len() - header) % (k * bits_a_value / 8), 0, "whole rows");
-    Release::new(&releaser, file[header..].to_vec(), None, None)
+    let release = Release::new(&releaser, file[header..].to_vec(), None, None);
+    let place = arguments.path(name).with_extension(format!("{}.release.npy", std::process::id()));
+    write_release(&place, &release).unwrap();
+    let opened = open_release(&place).unwrap();
+    std::fs::remove_file(place.with_extension("npy.certificate.json")).unwrap();
+    std::fs::remove_file(place).unwrap();
+    opened
 }
 
 fn hamming(arguments: &Arguments) {

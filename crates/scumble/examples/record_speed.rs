@@ -1,9 +1,9 @@
 //! Rows per second of the whole-record mechanisms on one thread, projected integers in, packed bits out.
 
-use scumble::exact::rational;
 use scumble::mechanism::record::privcube::{Privcube, weights};
 use scumble::mechanism::record::signcap::Signcap;
-use scumble::noise::SecretRng;
+use scumble_core::exact::rational;
+use scumble_core::noise::SecretRng;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,7 +3,7 @@
 //! `time_release FILE.npy MECHANISM K EPSILON RUNS`, range [0, 1]. What python/bench/overhead.py compares itself with.
 
 use scumble::files::{ReadOptions, read_all};
-use scumble::mechanism::{Mechanism, Parameters};
+use scumble::mechanism::{Mechanism, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::vectors::Range;
@@ -16,8 +16,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let batch = read_all(Path::new(file), &ReadOptions::default())?;
     let (range, seed) = (Range::new(0.0, 1.0)?, Seed([0; 32]));
-    let parameters =
-        Parameters::new(mechanism.parse()?, batch.rows().dim(), k.parse()?, epsilon.parse()?, 1.0, range, seed);
+    let parameters = Parameters::new(Required {
+        mechanism: mechanism.parse()?,
+        dim: batch.rows().dim(),
+        k: k.parse()?,
+        epsilon: epsilon.parse()?,
+        beta: 1.0,
+        range,
+        seed,
+    });
     let releaser = Releaser::new(Mechanism::new(parameters)?, None)?;
     let mut best = f64::INFINITY;
     for _ in 0..runs.parse()? {

@@ -35,6 +35,15 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
+    /// Of this unit, moving by at most so much; `None` for any distance.
+    pub fn new(unit: Unit, beta: Option<f64>) -> Result<Self, LibraryError> {
+        match (unit, beta) {
+            (_, Some(beta)) if !(beta > 0.0 && beta.is_finite()) => Err(AccountingError::Beta.into()),
+            (Unit::Record, Some(_)) => Err(AccountingError::RecordWithBeta.into()),
+            (Unit::Attribute | Unit::L1 | Unit::L2 | Unit::Record, _) => Ok(Self { unit, beta }),
+        }
+    }
+
     /// Those of a mechanism's promise. Values are clipped to the range, so a beta that spans it covers any move.
     fn of(mechanism: &Mechanism, guarantee: &Guarantee) -> Self {
         let unit = guarantee.unit;
@@ -152,7 +161,11 @@ impl Loss {
     /// Each row is randomised on its own, so `rows` of them compose as `rows` releases of one row: pure losses add up, or
     /// compose exactly where a `delta` is asked for; Gaussian ones compose at the release's own delta, unless another is
     /// asked for; of other approximate ones the deltas add up.
-    pub fn of_person(mechanism: &Mechanism, rows: usize, delta: Option<f64>) -> Result<(f64, f64), LibraryError> {
+    pub(crate) fn of_person(
+        mechanism: &Mechanism,
+        rows: usize,
+        delta: Option<f64>,
+    ) -> Result<(f64, f64), LibraryError> {
         let (_, loss) = Self::of(mechanism)?;
         if !(1..=MOST_ROWS).contains(&rows) {
             return Err(AccountingError::RowsPerPerson { rows, most: MOST_ROWS }.into());
@@ -395,7 +408,7 @@ mod tests {
     use super::*;
     use scumble_core::calibration::composition::{gaussian_to_zcdp, pure_to_zcdp};
     use scumble_core::calibration::composition::{gdp_delta, gdp_epsilon, kov_delta, zcdp_epsilon};
-    use scumble_core::mechanism::{MechanismId, Parameters};
+    use scumble_core::mechanism::{MechanismId, Parameters, Required};
     use scumble_core::projection::Seed;
     use scumble_core::vectors::Range;
 
@@ -409,7 +422,8 @@ mod tests {
 
     fn mechanism(id: MechanismId, unit: Unit, epsilon: f64, beta: f64) -> Mechanism {
         let range = Range::new(0.0, 1.0).unwrap();
-        let mut parameters = Parameters::new(id, 16, 4, epsilon, beta, range, Seed([1; 32]));
+        let mut parameters =
+            Parameters::new(Required { mechanism: id, dim: 16, k: 4, epsilon, beta, range, seed: Seed([1; 32]) });
         parameters.unit = unit;
         if matches!(id, MechanismId::DpOporp | MechanismId::RawGOpt | MechanismId::IdpSignrpRr) {
             parameters.delta = Some(1e-6);

@@ -1,5 +1,8 @@
 //! scumble releases vectors under differential privacy and keeps them searchable, comparable and trainable.
 //!
+//! **Begin with [`guide`]**: a first page for owners of a table, for teams that collect from devices, for consumers of a
+//! release, and for reviewers.
+//!
 //! # The map
 //! The core ([`scumble_core`], re-exported here) takes a private row and gives released bytes. This crate is what
 //! operators and consumers embed. Modules, in the order of their imports: a module uses those above it and never one
@@ -8,6 +11,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`error`] | what can go wrong, and its sentences |
+//! | [`words`] | words and numbers as people read them |
 //! | [`columns`] | ids and labels that travel beside the rows |
 //! | [`accounting`] | how losses add up |
 //! | [`certificate`] | the claim that travels with the data: certificate, signature, statement, content hashes |
@@ -23,6 +27,7 @@
 //! | [`training`] | what a classifier learns from rows that may be looked at |
 //! | [`plan`] | what to expect, before anything is spent |
 //! | [`campaign`] | the signed description of a collection from devices |
+//! | [`guide`] | a first page for each kind of user |
 //!
 //! **The wall**: private values exist left of [`release`] only. [`estimate`] and [`search`] take a [`release::Release`],
 //! which holds a certificate and encoded bytes, so privacy can be checked by reading imports. Everything to the left is
@@ -31,7 +36,7 @@
 //!
 //! # A whole example
 //! ```
-//! use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+//! use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 //! use scumble::projection::Seed;
 //! use scumble::certificate::Certificate;
 //! use scumble::release::{Release, Releaser};
@@ -46,20 +51,19 @@
 //! let rows = Rows::dense(Scalars::F32(&values), p);
 //!
 //! // Every number below is public. Construction checks the promise on the integers that will run, or refuses.
-//! let (k, epsilon, beta) = (128, 8.0, 1.0);
-//! let seed = Seed([7; 32]);
-//! let parameters =
-//!     Parameters::new(MechanismId::DpOporpStaircase, p, k, epsilon, beta, Range::new(0.0, 1.0)?, seed);
-//! let mechanism = Mechanism::new(parameters)?;
+//! let mechanism = MechanismId::DpOporpStaircase;
+//! let range = Range::new(0.0, 1.0)?;
+//! let required = Required { mechanism, dim: p, k: 128, epsilon: 8.0, beta: 1.0, range, seed: Seed([7; 32]) };
+//! let mechanism = Mechanism::new(Parameters::new(required))?;
 //! let guarantee = mechanism.promise().guarantee().expect("differentially private");
 //! assert_eq!(guarantee.unit, Unit::Attribute); // ONE attribute moves by at most beta: not a whole record
-//! assert!(guarantee.checked_epsilon <= epsilon);
+//! assert!(guarantee.checked_epsilon <= 8.0);
 //!
 //! // The wall: private rows in, released bytes and a certificate out.
 //! let releaser = Releaser::new(mechanism, None)?;
 //! let release = Release::from_rows(&releaser, rows)?;
 //!
-//! // A certificate is text that anyone can check again: the noise is derived anew from what it claims.
+//! // A certificate is text that anyone can check: its noise parameters are recomputed from what it claims.
 //! let text = release.certificate().to_json();
 //! let (certificate, _) = Certificate::parse(&text)?;
 //! assert_eq!((certificate.rows, certificate.guarantee.epsilon), (40, Some(8.0)));
@@ -85,6 +89,7 @@ pub mod decode;
 pub mod error;
 pub mod estimate;
 pub mod files;
+pub mod guide;
 pub mod ledger;
 pub mod plan;
 pub mod recall;
@@ -93,7 +98,11 @@ pub mod search;
 pub mod statistics;
 pub mod structure;
 pub mod training;
+pub mod words;
 
-pub use scumble_core::{
-    calibration, entropy, exact, facts, mechanism, noise, parallel, privacy, projection, simd, vectors,
-};
+pub use scumble_core::{entropy, mechanism, parallel, privacy, projection, vectors};
+
+/// The secret key of keyed noise: a row that did not change is released with the noise that it had.
+pub mod noise {
+    pub use scumble_core::noise::NoiseKey;
+}

@@ -92,7 +92,7 @@ impl Release {
     }
 
     /// The same with public files that lay beside it.
-    pub fn from_parts_with(
+    pub(crate) fn from_parts_with(
         certificate: &str,
         beside: &Beside,
         bytes: Vec<u8>,

@@ -1,22 +1,10 @@
 //! `scumble audit`: does the code do what the certificate says? A measured lower bound on epsilon against the claim.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Auto, Global, MechanismOptions, mechanism_parser};
+use crate::options::{Global, MechanismOptions, mechanism_parser};
 use crate::print::{self, Paint, grouped, note, number};
 use clap::{Args, ValueHint};
-use rayon::prelude::*;
-use scumble::certificate::Certificate;
-use scumble::files::{beside_release, read_release};
-use scumble::mechanism::{Beside, Mechanism, MechanismId, NotionKind, Parameters};
-use scumble::privacy::Unit;
-use scumble::projection::Seed;
-use scumble::release::Releaser;
-use scumble_lab::audit::ways::ways;
-use scumble_lab::audit::{
-    AuditError, Averaging, Counterexample, Finding, Settings, Target, Verdict, audit, averaging, counterexample,
-    default_delta, small_case,
-};
-use serde_json::json;
+use scumble_lab::audit::{self, Audited, Averaging, Finding, Verdict};
 use std::path::PathBuf;
 
 /// Measure a lower bound on epsilon and hold it against the claim
@@ -54,62 +42,23 @@ pub struct Audit {
     mechanism: MechanismOptions,
 }
 
-/// The two attacks.
-struct Attacks {
-    counterexample: Counterexample,
-    averaging: Averaging,
-}
-
 impl Audit {
     /// Audits and prints; exit status 1 if a claim is broken.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let all = self.release.is_none() && self.mechanism.mechanism == Auto::Auto;
-        let targets = match (&self.release, self.mechanism.mechanism) {
-            (Some(_), _) => vec![self.of_release()?],
-            (None, Auto::Is(id)) => vec![Releaser::new(Mechanism::new(self.one(id)?)?, self.mechanism.encoding)?],
-            (None, Auto::Auto) => self.every()?,
+        let audit = match &self.release {
+            Some(release) => audit::Audit::of_release(release)?,
+            None => audit::Audit::of(&self.mechanism.ask()?, self.dim)?,
         };
-        let ways = match all {
-            true => ways(self.mechanism.epsilon, Seed([0; 32])).map_err(failed)?,
-            false => Vec::new(),
-        };
-        let audits = targets.len() + ways.len();
-        let settings = Settings { confidence: self.confidence, audits, samples: self.samples };
+        audit.left_out.iter().for_each(|error| note(&format!("left out: {error}")));
         let bar = print::progress("auditing");
-        bar.set_length(audits as u64);
-        let audited = |target: &dyn Target| {
-            let finding = audit(target, &settings);
-            bar.inc(1);
-            finding
-        };
-        let findings = targets.par_iter().map(|target| audited(target)).collect::<Result<Vec<_>, _>>();
-        let findings = findings.map_err(failed)?;
-        let through = ways.par_iter().map(|way| Ok((way.name(), audited(way)?))).collect::<Result<Vec<_>, _>>();
-        let through = through.map_err(failed)?;
+        let found = audit.run(self.confidence, self.samples, |done, of| {
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+        })?;
         bar.finish_and_clear();
-        let attacks = match all {
-            true => Some(Attacks {
-                counterexample: counterexample().map_err(failed)?,
-                averaging: averaging().map_err(failed)?,
-            }),
-            false => None,
-        };
-        let every = findings.iter().chain(through.iter().map(|(_, finding)| finding));
-        let broken: Vec<&Finding> = every.filter(|finding| finding.verdict == Verdict::Broken).collect();
-        if global.json {
-            print::emit_json(&json!({
-                "passed": broken.is_empty(),
-                "confidence": self.confidence,
-                "findings": findings,
-                "ways": through.iter().map(|(name, finding)| json!({ "way": name, "finding": finding })).collect::<Vec<_>>(),
-                "counterexample": attacks.as_ref().map(|attacks| &attacks.counterexample),
-                "averaging": attacks.as_ref().map(|attacks| &attacks.averaging),
-            }))?;
-        } else {
-            print::emit(&self.text(&findings, &through, attacks.as_ref()))?;
-        }
-        match broken.first() {
-            None => Ok(Exit::Done),
+        let shown = global.show(|| &found, || text(&found))?;
+        match found.broken() {
+            None => Ok(shown),
             Some(finding) => Err(Failure::refused(format!(
                 "{}: the claim is broken: epsilon is at least {}, not {}; do not release with it, and report it",
                 finding.mechanism,
@@ -118,129 +67,59 @@ impl Audit {
             ))),
         }
     }
-
-    /// The mechanism that a certificate describes, with its encoding.
-    fn of_release(&self) -> Result<Releaser, Failure> {
-        let path = self.release.as_deref().expect("asked for");
-        let (certificate, mechanism) =
-            Certificate::parse_with(&read_release(path)?.certificate, &beside_release(path, &Beside::default())?)?;
-        Ok(Releaser::new(mechanism, Some(certificate.encoding.name.parse()?))?)
-    }
-
-    /// One mechanism as it was asked for, the rest as in its small case.
-    fn one(&self, id: MechanismId) -> Result<Parameters, Failure> {
-        let small = small_case(id, 1.0, 1.0, self.mechanism.range, scumble::projection::Seed([0; 32]));
-        let dim = self.dim.unwrap_or(small.dim);
-        let request = self.mechanism.ask()?.request(dim, None)?;
-        let parameters = request.parameters;
-        let k = if id.is_raw() { dim } else { request.k.unwrap_or(small.k) };
-        let unit = if id.is_record() { Unit::Record } else { parameters.unit };
-        let delta = match id.notion() {
-            NotionKind::Pure => None,
-            _ => parameters.delta.or(default_delta(id)),
-        };
-        Ok(Parameters { mechanism: id, k, unit, delta, i_understand_this_is_not_dp: true, ..parameters })
-    }
-
-    /// Every mechanism that needs no public file; those that give no guarantee for the unit are named and left out.
-    fn every(&self) -> Result<Vec<Releaser>, Failure> {
-        let mut targets = Vec::new();
-        for id in MechanismId::without_files() {
-            let mut parameters = self.one(id)?;
-            if self.mechanism.beta.is_none() && parameters.unit == Unit::Attribute {
-                parameters.beta = parameters.range.width() / 4.0; // so that values lie several betas from zero
-            }
-            if id == MechanismId::DpSignrpRr {
-                parameters.delta = None; // over the draw of its matrix: only the pure form can be audited
-            }
-            match Mechanism::new(parameters) {
-                Ok(mechanism) => targets.push(Releaser::new(mechanism, None)?),
-                Err(error) if error.is_refusal() => note(&format!("left out: {error}")),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(targets)
-    }
-
-    fn text(&self, findings: &[Finding], through: &[(String, Finding)], attacks: Option<&Attacks>) -> String {
-        let paint = Paint::stdout();
-        let rows: Vec<Vec<String>> = findings.iter().map(cells).collect();
-        let head = ["mechanism", "claimed", "delta", "at least", "samples", "verdict"];
-        let mut lines = print::table(&head, &rows);
-        lines[0] = paint.faint(&format!("{}  pair", lines[0]));
-        for (line, finding) in lines[1..].iter_mut().zip(findings) {
-            line.push_str(&format!("  {}: {}", finding.pair.name, finding.change));
-            if finding.verdict == Verdict::Broken {
-                *line = paint.bad(line);
-            }
-        }
-        let mut text = format!(
-            "{}\n{}\n\nAll bounds hold at once with confidence {}. A bound below the claim is no proof; the proof is in \
-             the exact checks (scumble verify).\n",
-            paint.strong("Epsilon, measured from below"),
-            lines.join("\n"),
-            self.confidence
-        );
-        if !through.is_empty() {
-            text.push_str(&format!(
-                "\n{}\n",
-                paint.strong("Through every way in, with what is published beside the rows")
-            ));
-            let row = |(name, finding): &(String, Finding)| {
-                let [_, cells @ ..] = &cells(finding)[..] else { unreachable!("the first cell is the mechanism") };
-                std::iter::once(name.clone()).chain(cells.iter().cloned()).collect()
-            };
-            let rows: Vec<Vec<String>> = through.iter().map(row).collect();
-            let mut lines = print::table(&["way", "claimed", "delta", "at least", "samples", "verdict"], &rows);
-            lines[0] = paint.faint(&lines[0]);
-            text.push_str(&(lines.join("\n") + "\n"));
-        }
-        if let Some(Attacks { counterexample, averaging }) = attacks {
-            text.push_str(&format!("\n{}\n{}", paint.strong("Individual DP is not DP"), as_text(counterexample)));
-            text.push_str(&format!("\n{}\n{}", paint.strong("Averaging fresh releases"), average_text(averaging)));
-        }
-        text
-    }
 }
 
-fn failed(error: AuditError) -> Failure {
-    match error {
-        AuditError::Parameters(error) => error.into(),
-        other => Failure::error(other.to_string()),
+/// The columns of a table of findings, after what was audited.
+const COLUMNS: [&str; 5] = ["claimed", "delta", "at least", "samples", "verdict"];
+
+fn text(found: &Audited) -> String {
+    let paint = Paint::stdout();
+    let table = |what: &str, rows: Vec<Vec<String>>| print::table(&[&[what], &COLUMNS[..]].concat(), &rows);
+    let named = |finding: &Finding| cells(finding.mechanism.to_string(), finding);
+    let mut lines = table("mechanism", found.findings.iter().map(named).collect());
+    lines[0] = paint.faint(&format!("{}  pair", lines[0]));
+    for (line, finding) in lines[1..].iter_mut().zip(&found.findings) {
+        line.push_str(&format!("  {}: {}", finding.pair.name, finding.change));
+        if finding.verdict == Verdict::Broken {
+            *line = paint.bad(line);
+        }
     }
+    let mut text = format!(
+        "{}\n{}\n\nAll bounds hold at once with confidence {}. A bound below the claim is no proof; the proof is in \
+         the exact checks (scumble verify).\n",
+        paint.strong("Epsilon, measured from below"),
+        lines.join("\n"),
+        found.confidence
+    );
+    let mut section = |title: &str, body: &str| text.push_str(&format!("\n{}\n{body}", paint.strong(title)));
+    if !found.ways.is_empty() {
+        let mut lines = table("way", found.ways.iter().map(|it| cells(it.way.clone(), &it.finding)).collect());
+        lines[0] = paint.faint(&lines[0]);
+        section("Through every way in, with what is published beside the rows", &(lines.join("\n") + "\n"));
+    }
+    if let Some(example) = &found.counterexample {
+        section("Individual DP is not DP", &format!("  {}\n", example.to_string().replace('\n', "\n  ")));
+    }
+    if let Some(attack) = &found.averaging {
+        section("Averaging fresh releases", &average_text(attack));
+    }
+    text
 }
 
-fn cells(finding: &Finding) -> Vec<String> {
+fn cells(what: String, finding: &Finding) -> Vec<String> {
     let verdict = match finding.verdict {
         Verdict::NotRefuted => "not refuted",
         Verdict::Broken => "BROKEN",
         Verdict::NotPrivate => "not DP, as its certificate says",
     };
     vec![
-        finding.mechanism.to_string(),
+        what,
         number(finding.epsilon),
         number(finding.delta),
         format!("{:.3}", finding.lower_bound),
         grouped(finding.samples),
         verdict.into(),
     ]
-}
-
-fn as_text(example: &Counterexample) -> String {
-    let [u, v] = example.rows;
-    format!(
-        "  {} at \"epsilon = {}\", weights (1, 1), beta = 1, {} releases each:\n  from u  = ({}, {}) the bit is minus {} \
-         times; from u' = ({}, {}), a neighbour, {} times\n",
-        example.mechanism,
-        example.nominal_epsilon,
-        grouped(example.releases as u64),
-        u[0],
-        u[1],
-        example.minus[0],
-        v[0],
-        v[1],
-        example.minus[1]
-    )
 }
 
 fn average_text(attack: &Averaging) -> String {

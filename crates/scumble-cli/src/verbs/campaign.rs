@@ -6,6 +6,7 @@ use crate::options::{Global, MechanismOptions};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use scumble::campaign::{Campaign, Input, LONGEST, Layout, Longitudinal, Mode, Periods, Terms};
+use scumble::files::{read_public_key, write_new};
 use scumble::plan::Public;
 use serde_json::json;
 use std::fs::File;
@@ -155,7 +156,7 @@ impl New {
         let releaser = self.mechanism.ask()?.releaser(self.dim, None, Public::default())?;
         releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
         let campaign = Campaign::new(releaser.mechanism(), releaser.encoder(), self.terms())?;
-        keys::write_public(&self.out, &campaign.to_json())?;
+        write_new(&self.out, &campaign.to_json())?;
         written(global, &self.out, &campaign)
     }
 
@@ -189,7 +190,7 @@ impl New {
 impl Sign {
     fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let campaign = read(&self.campaign)?.signed(&keys::signing_key(&self.sign)?);
-        keys::write_public(&self.out, &campaign.to_json())?;
+        write_new(&self.out, &campaign.to_json())?;
         written(global, &self.out, &campaign)
     }
 }
@@ -213,7 +214,7 @@ impl Check {
         let signer = campaign.signer()?;
         if let Some(path) = &self.key {
             match signer {
-                Some(signer) if signer == keys::public_key(path)? => {}
+                Some(signer) if signer == read_public_key(path)? => {}
                 Some(_) => return Err(refused("signed by another key")),
                 None => return Err(refused("not signed")),
             }

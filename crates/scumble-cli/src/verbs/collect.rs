@@ -7,10 +7,10 @@ use crate::print::{self, Facts};
 use clap::{Args, Subcommand, ValueHint};
 use scumble_collector::LevelFilter;
 use scumble_collector::collection::Collection;
-use scumble_collector::collector::{Settings, StartError};
-use scumble_collector::export::{ExportError, export};
+use scumble_collector::collector::Settings;
+use scumble_collector::export::export;
 use scumble_collector::run;
-use scumble_collector::store::{self, CampaignKey, Store, StoreError};
+use scumble_collector::store::{self, CampaignKey, Store};
 use scumble_collector::token;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -148,24 +148,6 @@ struct Token {
     /// Remove every token of the campaign: then anyone may send
     #[arg(long)]
     remove_all: bool,
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::error(error.to_string())
-    }
-}
-
-impl From<StartError> for Failure {
-    fn from(error: StartError) -> Self {
-        Self::error(error.to_string())
-    }
-}
-
-impl From<ExportError> for Failure {
-    fn from(error: ExportError) -> Self {
-        if error.is_refusal() { Self::refused(error.to_string()) } else { Self::error(error.to_string()) }
-    }
 }
 
 impl Collect {

@@ -2,11 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::{BesideOptions, Global, InputOptions};
-use crate::print::{self, number};
 use clap::{Args, ValueHint};
-use scumble::estimate::{
-    Estimate, EstimateError, RowRef, angle, cosine, inner_product, inner_product_with_query, squared_distance,
-};
+use scumble::estimate::{Estimate, EstimateError, Quantity, RowRef, inner_product_with_query};
 use scumble::files::{open_release_with, read_all};
 use scumble::privacy::Unit;
 use scumble::release::Release;
@@ -73,61 +70,71 @@ impl FromStr for RowList {
     }
 }
 
-/// What is compared, with the words for it.
-type Estimator = fn(RowRef<'_>, RowRef<'_>) -> Result<Estimate, EstimateError>;
-const ESTIMATORS: [(&str, &str, Estimator); 4] = [
-    ("inner_product", "inner product", inner_product),
-    ("squared_distance", "squared distance", squared_distance),
-    ("cosine", "cosine", cosine),
-    ("angle", "angle (radians)", angle),
-];
+/// What is compared, in words.
+fn words(quantity: Quantity) -> String {
+    match quantity {
+        Quantity::Angle => "angle (radians)".into(),
+        other => other.as_str().replace('_', " "),
+    }
+}
 
 impl Compare {
     /// Compares all pairs.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        if let Some(queries) = &self.exact_queries {
-            return self.with_exact(queries, global);
-        }
-        let pairs = self.pairs()?;
-        let release = open_release_with(&self.file, &self.beside.read()?)?;
-        let beside = self.beside.read()?;
-        let other = self.other.as_ref().map(|other| open_release_with(other, &beside)).transpose()?;
-        let other = other.as_ref().unwrap_or(&release);
         let mut told = Told::default();
+        match &self.exact_queries {
+            Some(queries) => self.with_exact(queries, &mut told)?,
+            None => self.with_rows(&mut told)?,
+        }
+        let shown = global.show(|| &told.objects, || told.text.clone())?;
+        match told.why_not {
+            Some(why) if !told.any => {
+                Err(Failure::refused(format!("{}: not identifiable: {why}", self.file.display())))
+            }
+            _ => Ok(shown),
+        }
+    }
+
+    /// Compares rows with rows.
+    fn with_rows(&self, told: &mut Told) -> Result<(), Failure> {
+        let (pairs, beside) = (self.pairs()?, self.beside.read()?);
+        let release = open_release_with(&self.file, &beside)?;
+        let other = self.other.as_ref().map(|other| open_release_with(other, &beside)).transpose()?;
         for (i, j) in pairs {
             let a = row(&self.file, &release, i)?;
-            let b = row(self.other.as_ref().unwrap_or(&self.file), other, j)?;
-            let found = ESTIMATORS.map(|(key, words, estimator)| (key, words, estimator(a, b)));
-            told.add(("rows", json!([i, j])), format!("rows {i} and {j}"), found)?;
+            let b = row(self.other.as_ref().unwrap_or(&self.file), other.as_ref().unwrap_or(&release), j)?;
+            told.title(("rows", json!([i, j])), format!("rows {i} and {j}"));
+            for quantity in Quantity::OF_TWO {
+                told.add(quantity.as_str(), &words(quantity), quantity.of(a, b))?;
+            }
         }
-        told.emit(&self.file, global)
+        Ok(())
     }
 
     /// Compares rows with vectors that the reader holds.
-    fn with_exact(&self, path: &Path, global: &Global) -> Result<Exit, Failure> {
+    fn with_exact(&self, path: &Path, told: &mut Told) -> Result<(), Failure> {
         let release = open_release_with(&self.file, &self.beside.read()?)?;
         let options = self.reading.read_options(Some(release.certificate().projection.p));
         let batch = read_all(path, &options)?;
-        let queries = ExactQueries::project(release.mechanism(), batch.rows())
-            .map_err(|error| Failure::error(format!("{}: {error}", path.display())))?;
-        let asked = self.with.as_ref().map_or_else(|| (0..queries.len()).collect(), |with| with.0.clone());
-        if let Some(missing) = asked.iter().find(|&&j| j >= queries.len()) {
-            let count = queries.len();
-            return Err(Failure::error(format!("{}: there is no query {missing}, only {count}", path.display())));
+        let queries = ExactQueries::project(release.mechanism(), batch.rows());
+        let queries = queries.map_err(|error| Failure::of_file(path, error))?;
+        let (count, all) = (queries.len(), || (0..queries.len()).collect());
+        let asked = self.with.as_ref().map_or_else(all, |with| with.0.clone());
+        if let Some(missing) = asked.iter().find(|&&j| j >= count) {
+            return Err(Failure::of_file(path, format!("there is no query {missing}, only {count}")));
         }
         let words = match release.certificate().unit {
             Unit::Record => "inner product / length of the row",
             Unit::Attribute | Unit::L1 | Unit::L2 => "inner product",
         };
-        let mut told = Told::default();
         for &i in &self.rows.0 {
             let a = row(&self.file, &release, i)?;
             for &j in &asked {
-                let found = [("inner_product", words, inner_product_with_query(a, queries.row(j)))];
-                told.add(("row_and_query", json!([i, j])), format!("row {i} and query {j}"), found)?;
+                told.title(("row_and_query", json!([i, j])), format!("row {i} and query {j}"));
+                told.add("inner_product", words, inner_product_with_query(a, queries.row(j)))?;
             }
         }
-        told.emit(&self.file, global)
+        Ok(())
     }
 
     fn pairs(&self) -> Result<Vec<(usize, usize)>, Failure> {
@@ -146,69 +153,43 @@ impl Compare {
 #[derive(Default)]
 struct Told {
     text: String,
-    objects: Vec<Value>,
+    objects: Vec<Map<String, Value>>,
     any: bool,
     why_not: Option<String>,
 }
 
 impl Told {
-    fn add<const N: usize>(
-        &mut self,
-        (name, pair): (&str, Value),
-        title: String,
-        found: [(&str, &str, Result<Estimate, EstimateError>); N],
-    ) -> Result<(), Failure> {
-        let mut object = Map::from_iter([(name.to_owned(), pair)]);
+    fn title(&mut self, (name, pair): (&str, Value), title: String) {
+        self.objects.push(Map::from_iter([(name.to_owned(), pair)]));
         self.text.push_str(&format!("{title}\n"));
-        for (key, words, estimate) in found {
-            match &estimate {
-                // Another projection, or rows that do not exist: there is nothing to compare.
-                Err(error @ (EstimateError::Projection(_) | EstimateError::Query(_))) => {
-                    return Err(Failure::error(error.to_string()));
-                }
-                Err(error) => _ = self.why_not.get_or_insert(error.to_string()),
-                Ok(_) => self.any = true,
-            }
-            self.text.push_str(&format!("  {words:<18}{}\n", in_words(&estimate)));
-            object.insert(key.into(), as_json(&estimate));
-        }
-        self.objects.push(Value::Object(object));
-        Ok(())
     }
 
-    fn emit(self, file: &Path, global: &Global) -> Result<Exit, Failure> {
-        if global.json {
-            print::emit_json(&self.objects)?;
-        } else {
-            print::emit(&self.text)?;
+    fn add(&mut self, key: &str, words: &str, estimate: Result<Estimate, EstimateError>) -> Result<(), Failure> {
+        match &estimate {
+            // Another projection, or rows that do not exist: there is nothing to compare.
+            Err(error @ (EstimateError::Projection(_) | EstimateError::Query(_))) => {
+                return Err(Failure::error(error.to_string()));
+            }
+            Err(error) => _ = self.why_not.get_or_insert(error.to_string()),
+            Ok(_) => self.any = true,
         }
-        match self.why_not {
-            Some(why) if !self.any => Err(Failure::refused(format!("{}: not identifiable: {why}", file.display()))),
-            _ => Ok(Exit::Done),
-        }
+        self.text.push_str(&format!("  {words:<18}{}\n", in_words(&estimate)));
+        self.objects.last_mut().expect("a title comes first").insert(key.into(), as_json(&estimate));
+        Ok(())
     }
 }
 
 fn row<'a>(path: &Path, release: &'a Release, row: usize) -> Result<RowRef<'a>, Failure> {
-    RowRef::new(release, row).map_err(|error| Failure::error(format!("{}: {error}", path.display())))
+    RowRef::new(release, row).map_err(|error| Failure::of_file(path, error))
 }
 
-const UNDEFINED: &str = "undefined: the noise is larger than a row's length, or the estimate leaves its domain";
-
 fn in_words(estimate: &Result<Estimate, EstimateError>) -> String {
-    match estimate {
-        Ok(estimate) if estimate.value.is_nan() => UNDEFINED.into(),
-        Ok(Estimate { value, interval: (from, to), .. }) => {
-            format!("{:<12} 95% interval {} to {}", number(*value), number(*from), number(*to))
-        }
-        Err(error) => format!("not identifiable: {error}"),
-    }
+    estimate.as_ref().map_or_else(|error| format!("not identifiable: {error}"), Estimate::words)
 }
 
 fn as_json(estimate: &Result<Estimate, EstimateError>) -> Value {
     match estimate {
-        Ok(estimate) if estimate.value.is_nan() => json!({ "undefined": UNDEFINED }),
-        Ok(estimate) => json!(estimate),
+        Ok(estimate) => estimate.why_undefined().map_or(json!(estimate), |why| json!({ "undefined": why })),
         Err(error) => json!({ "not_identifiable": error.to_string() }),
     }
 }

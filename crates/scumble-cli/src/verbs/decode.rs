@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::options::Global;
 use crate::print;
 use clap::{Args, ValueEnum, ValueHint};
-use scumble::decode::{self, DecodeError, DecodeFileError, Decoder};
+use scumble::decode::{self, Decoder};
 use scumble::files::open_release;
 use serde_json::json;
 use std::path::PathBuf;
@@ -47,24 +47,6 @@ impl From<Method> for decode::Method {
             Method::Wiener => Self::Wiener,
             Method::Scale => Self::Scale,
             Method::Bounds => Self::Bounds,
-        }
-    }
-}
-
-impl From<DecodeError> for Failure {
-    fn from(error: DecodeError) -> Self {
-        match error {
-            DecodeError::Parameter(error) => error.into(),
-            DecodeError::Refused(_) => Self::refused(error.to_string()),
-        }
-    }
-}
-
-impl From<DecodeFileError> for Failure {
-    fn from(error: DecodeFileError) -> Self {
-        match error {
-            DecodeFileError::Decode(error) => error.into(),
-            DecodeFileError::Write(error) => error.into(),
         }
     }
 }

@@ -1,17 +1,19 @@
 //! `scumble evaluate`: what is left of a user's own data after a release, by mechanism, epsilon and k.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Auto, Global, InputOptions, classes, mechanism_parser, parse_range};
+use crate::options::{Auto, Global, InputOptions, PublicOptions, classes, mechanism_parser, parse_range};
 use crate::print;
 use clap::{Args, ValueHint};
 use scumble::files::{read_all, read_partition};
-use scumble::mechanism::{MechanismId, NotionKind, Parameters};
-use scumble::projection::{Partition, ProjectionKind, Seed};
+use scumble::mechanism::MechanismId;
+use scumble::plan::Ask;
+use scumble::privacy::Unit;
 use scumble::release::Encoding;
 use scumble::vectors::Range;
 use scumble_lab::evaluate::Outcomes;
+use scumble_lab::evaluate::menu::Menu;
 use scumble_lab::evaluate::page::evaluation;
-use scumble_lab::evaluate::sweep::{self, Candidate, Settings, SweepError};
+use scumble_lab::evaluate::sweep::{self, Settings, SweepError};
 use serde_json::json;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,7 +26,9 @@ use std::path::{Path, PathBuf};
 #[command(
     after_help = "Examples:\n  scumble evaluate vectors.npy --range 0,1 --mechanisms dp-oporp-staircase,dp-oporp \
                   --epsilons 1,2,5,10 -k 64,256 --out report.html\n  scumble evaluate mail.svm.gz --dim 171642 --range 0,1 --labels \
-                  --density 0.004 --mechanisms dp-signoporp-ceil,dp-oporp-zones --epsilons 1,3,5 -k 1024 --out report.html"
+                  --density 0.004 --mechanisms dp-signoporp-ceil,dp-oporp-zones --epsilons 1,3,5 -k 1024 --out report.html\n  scumble evaluate \
+                  digits.npy --range 0,255 --public-sample public.npy --like images:28x28 --mechanisms \
+                  auto,dp-oporp-staircase,dp-oporp --epsilons 1,2,5"
 )]
 pub struct Evaluate {
     /// Your rows
@@ -39,13 +43,14 @@ pub struct Evaluate {
     /// Also classify: labels from this file, or from DATA itself if no file is named
     #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::AnyPath)]
     labels: Option<Option<PathBuf>>,
-    /// Mechanisms to try (`release --help` lists them), or auto: what plan chooses at each epsilon, its encoding and clip included
+    /// Mechanisms to try (`release --help` lists them), or auto: what plan chooses at each epsilon, its encoding and clip
+    /// included. With public knowledge (--public-sample, --like) it chooses its own bins and k
     #[arg(
         long,
         value_name = "ID,...",
         value_delimiter = ',',
         default_value = "dp-oporp-staircase,dp-signoporp-ceil,dp-oporp",
-        value_parser = mechanism_parser("auto", "What plan chooses at each epsilon, from the public numbers given here"),
+        value_parser = mechanism_parser("auto", "What plan chooses at each epsilon, from the public knowledge given here"),
         hide_possible_values = true
     )]
     mechanisms: Vec<Auto<MechanismId>>,
@@ -64,9 +69,12 @@ pub struct Evaluate {
     /// How far one attribute may move [default: the width of the range]
     #[arg(long, value_name = "B")]
     beta: Option<f64>,
-    /// Failure probability, for the mechanisms that need one
-    #[arg(long, value_name = "D", default_value_t = 1e-6)]
-    delta: f64,
+    /// Unit of privacy: attribute, l1, l2 or record [default: attribute; record for privcube and signcap]
+    #[arg(long, value_name = "U")]
+    unit: Option<Unit>,
+    /// Failure probability, for the mechanisms that take one [default: 1e-6 for those that need one]
+    #[arg(long, value_name = "D")]
+    delta: Option<f64>,
     /// Encoding of values: f32, i16, b8, b4 or b1
     #[arg(long, value_name = "E")]
     encoding: Option<Encoding>,
@@ -95,6 +103,8 @@ pub struct Evaluate {
     #[arg(long, value_name = "P")]
     dim: Option<usize>,
     #[command(flatten)]
+    public: PublicOptions,
+    #[command(flatten)]
     input: InputOptions,
 }
 
@@ -108,7 +118,25 @@ impl Evaluate {
         }
         let data = read_all(&self.data, &options)?;
         let rows = data.rows();
-        let candidates = self.candidates(rows.dim())?;
+        let public = self.public.read(&self.input, Some(rows.dim()))?;
+        let menu = Menu {
+            ask: Ask {
+                unit: self.unit,
+                beta: self.beta,
+                delta: self.delta,
+                encoding: self.encoding,
+                sketch_clip: self.sketch_clip,
+                norm: self.norm,
+                density: self.density,
+                bins: self.bins.as_deref().map(read_partition).transpose()?,
+                i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
+                ..Ask::new(self.epsilons[0], self.range)
+            },
+            mechanisms: self.mechanisms.iter().map(|mechanism| mechanism.fixed()).collect(),
+            k: self.k.clone(),
+            public: self.public.public(&public),
+        };
+        let candidates = menu.candidates(&[rows], &self.epsilons).map_err(|error| self.failure(error))?;
         let mut settings = Settings {
             task: format!("retrieval on {}", file_name(&self.data)),
             epsilons: self.epsilons.clone(),
@@ -159,63 +187,15 @@ impl Evaluate {
         Ok(Exit::Done)
     }
 
-    fn candidates(&self, dim: usize) -> Result<Vec<Candidate>, Failure> {
-        let bins = self.bins.as_deref().map(read_partition).transpose()?;
-        let mut candidates = Vec::new();
-        for mechanism in &self.mechanisms {
-            let Auto::Is(id) = *mechanism else {
-                for &k in &self.k {
-                    let any = self.parameters(MechanismId::DpSignoporpCeil, dim, k); // the plan chooses another
-                    candidates.push(Candidate::auto(&any, &self.epsilons).map_err(|error| self.failure(error))?);
-                }
-                continue;
-            };
-            let encoding = self.encoding.filter(|_| id.output() == scumble::mechanism::OutputKind::Values);
-            let sizes = if id.is_raw() { vec![dim] } else { self.k.clone() };
-            for k in sizes {
-                let candidate = Candidate::new(self.parameters(id, dim, k), encoding);
-                if id == MechanismId::DpSignoporpCeil {
-                    candidates.push(candidate.clone().with_coin_at_zero()); // beside it, what the paper's coin costs
-                }
-                candidates.push(candidate);
-            }
-            let takes_bins = id.default_projection(1) == ProjectionKind::Oporp { repeats: 1 } && !id.is_record();
-            for bins in bins.iter().filter(|_| takes_bins) {
-                let sizes = match bins {
-                    Partition::Grid(_) => self.k.clone(),
-                    Partition::File(_) => bins.suggested_k(1.0).into_iter().collect(),
-                };
-                candidates.extend(sizes.into_iter().map(|k| {
-                    Candidate::new(Parameters { bins: Some(bins.clone()), ..self.parameters(id, dim, k) }, encoding)
-                }));
-            }
-        }
-        Ok(candidates)
-    }
-
-    /// The public inputs of one mechanism, but for epsilon and seed.
-    fn parameters(&self, id: MechanismId, dim: usize, k: usize) -> Parameters {
-        let beta = self.beta.unwrap_or(self.range.width());
-        let plain = Parameters::new(id, dim, k, self.epsilons[0], beta, self.range, Seed([0; 32]));
-        let needs_delta = matches!(id.notion(), NotionKind::Approximate | NotionKind::Individual);
-        let clips = matches!(id, MechanismId::DpOporpLaplace | MechanismId::DpOporpStaircase);
-        Parameters {
-            norm: self.norm,
-            density: self.density,
-            delta: needs_delta.then_some(self.delta),
-            sketch_clip: self.sketch_clip.filter(|_| clips),
-            i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
-            ..plain
-        }
-    }
-
     fn failure(&self, error: SweepError) -> Failure {
         match error {
             SweepError::Parameters(error) => error.into(),
             SweepError::Plan(error) => error.into(),
             SweepError::Release(error) => Failure::error(format!("{}: {error}", self.data.display())),
-            SweepError::Svm(error) => Failure::error(error.to_string()),
-            SweepError::Stopped => Failure::error("stopped"),
+            SweepError::Ask(error) => error.into(),
+            SweepError::Svm(_) | SweepError::LearnedFromThese | SweepError::Stopped => {
+                Failure::error(error.to_string())
+            }
         }
     }
 

@@ -2,10 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::Global;
-use crate::{keys, print};
 use clap::{Args, ValueHint};
-use scumble::certificate::SigningKey;
-use scumble::noise::NoiseKey;
+use scumble::files::{make_signing_key, make_sticky_key};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -31,40 +29,20 @@ impl Keygen {
         if self.sticky {
             return self.sticky(global);
         }
-        let key = SigningKey::generate()?;
-        let mut beside = self.out.clone().into_os_string();
-        beside.push(".pub");
-        let beside = PathBuf::from(beside);
-        keys::write_public(&beside, &key.public().to_text())?;
-        if let Err(failure) = keys::write_secret(&self.out, &key.to_text()) {
-            let _ = std::fs::remove_file(&beside); // a public key without its secret is of no use
-            return Err(failure);
-        }
-        let public = key.public().to_hex();
-        if global.json {
-            let [secret, beside] = [&self.out, &beside].map(|path| path.to_string_lossy());
-            print::emit_json(&json!({ "secret": secret, "public": beside, "public_key": public }))?;
-        } else {
-            print::emit(&format!(
-                "secret key  {} (keep it secret: anyone who has it can sign as you)\npublic key  {} ({public})\n",
-                self.out.display(),
-                beside.display()
-            ))?;
-        }
-        Ok(Exit::Done)
+        let (beside, public) = make_signing_key(&self.out)?;
+        let (out, beside, public) = (self.out.to_string_lossy(), beside.to_string_lossy(), public.to_hex());
+        let text = || {
+            format!(
+                "secret key  {out} (keep it secret: anyone who has it can sign as you)\npublic key  {beside} ({public})\n"
+            )
+        };
+        global.show(|| json!({ "secret": out, "public": beside, "public_key": public }), text)
     }
 
     fn sticky(&self, global: &Global) -> Result<Exit, Failure> {
-        let key = NoiseKey::generate()?;
-        keys::write_secret(&self.out, &key.to_text())?;
-        if global.json {
-            print::emit_json(&json!({ "secret": self.out.to_string_lossy() }))?;
-        } else {
-            print::emit(&format!(
-                "sticky key  {} (keep it secret: anyone who has it can remove the noise)\n",
-                self.out.display()
-            ))?;
-        }
-        Ok(Exit::Done)
+        make_sticky_key(&self.out)?;
+        let out = self.out.to_string_lossy();
+        let text = || format!("sticky key  {out} (keep it secret: anyone who has it can remove the noise)\n");
+        global.show(|| json!({ "secret": out }), text)
     }
 }

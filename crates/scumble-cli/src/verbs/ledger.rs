@@ -2,9 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::Global;
-use crate::print::{self, Facts, Paint, number};
+use crate::print::{self, Paint};
 use clap::{Args, Subcommand, ValueHint};
-use scumble::files::{Reconciled, Trace, reconcile};
+use scumble::files::{reconcile, write_new};
 use scumble::ledger::{Account, Budget, Ledger, Neighbours, Statement};
 use scumble::privacy::Unit;
 use serde_json::json;
@@ -101,20 +101,14 @@ impl Init {
     fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let account = match (&self.dataset, self.budget) {
             (Some(dataset), Some(epsilon)) => {
-                if self.beta.is_some_and(|beta| !(beta > 0.0 && beta.is_finite())) {
-                    return Err(Failure::error("beta must be positive and finite"));
-                }
-                if self.unit == Unit::Record && self.beta.is_some() {
-                    return Err(Failure::error("unit record has no beta: any row may stand for any other"));
-                }
-                let neighbours = Neighbours { unit: self.unit, beta: self.beta };
+                let neighbours = Neighbours::new(self.unit, self.beta)?;
                 Some((dataset, Budget::new(epsilon, self.budget_delta)?, neighbours))
             }
             _ => None,
         };
         let (mut ledger, made) = Ledger::open_or_create(&self.file.path)?;
         if !made && account.is_none() {
-            return Err(Failure::error(format!("{}: exists already", self.file.path.display())));
+            return Err(Failure::of_file(&self.file.path, "exists already"));
         }
         if let Some((dataset, budget, neighbours)) = account {
             ledger.open_account(dataset, budget, neighbours)?;
@@ -126,45 +120,12 @@ impl Init {
 fn show(global: &Global, ledger: &mut Ledger) -> Result<Exit, Failure> {
     ledger.check()?;
     let accounts = ledger.accounts()?;
-    if global.json {
-        print::emit_json(&json!({ "accounts": accounts }))?;
-    } else if accounts.is_empty() {
-        print::emit("no accounts yet\n")?;
-    } else {
-        print::emit(&accounts.iter().map(words).collect::<String>())?;
-    }
-    Ok(Exit::Done)
-}
-
-/// One account for people.
-fn words(account: &Account) -> String {
-    let Account { dataset, neighbours, budget, spent, left, entries, .. } = account;
-    let mut facts = Facts::default();
-    let delta = |delta: f64| if delta > 0.0 { format!(", delta {delta:e}") } else { String::new() };
-    facts.add("unit", format!("{}: {}", neighbours.unit, neighbours.sentence()));
-    facts.add("budget", format!("epsilon {}{}", number(budget.epsilon), delta(budget.delta)));
-    facts.add("spent", format!("epsilon {} in {} releases", number(*spent), account.releases()));
-    facts.add("left", format!("epsilon {} for one more pure release", number(*left)));
-    for entry in entries {
-        let times = match (entry.times, entry.sticky) {
-            (1, _) => String::new(),
-            (0, _) => ", nothing new: not charged".into(),
-            (times, _) => format!(", charged {times} times"),
-        };
-        facts.add(
-            format!("#{}", entry.id),
-            format!(
-                "{} {}{} {}: epsilon {}{}{times}",
-                entry.reserved_at,
-                entry.mechanism,
-                if entry.sticky { ", sticky" } else { "" },
-                entry.state,
-                number(entry.loss.epsilon),
-                delta(entry.loss.delta),
-            ),
-        );
-    }
-    format!("{}\n{}", Paint::stdout().strong(dataset), facts.text())
+    let words = |account: &Account| format!("{}\n{}", Paint::stdout().strong(&account.dataset), account.facts().text());
+    let text = || match accounts.is_empty() {
+        true => "no accounts yet\n".to_owned(),
+        false => accounts.iter().map(words).collect(),
+    };
+    global.show(|| json!({ "accounts": accounts }), text)
 }
 
 fn export(global: &Global, ledger: &mut Ledger, out: Option<&PathBuf>) -> Result<Exit, Failure> {
@@ -172,7 +133,7 @@ fn export(global: &Global, ledger: &mut Ledger, out: Option<&PathBuf>) -> Result
     let statement = ledger.statement()?;
     let text = if global.json { statement.to_json() } else { statement.to_markdown() };
     match out {
-        Some(path) => crate::keys::write_public(path, &text)?,
+        Some(path) => write_new(path, &text)?,
         None => print::emit(&text)?,
     }
     Ok(Exit::Done)
@@ -180,41 +141,29 @@ fn export(global: &Global, ledger: &mut Ledger, out: Option<&PathBuf>) -> Result
 
 fn compare(global: &Global, ledger: &mut Ledger, releases: &[PathBuf]) -> Result<Exit, Failure> {
     let (entries, strangers) = reconcile(&ledger.accounts()?, releases)?;
-    if global.json {
+    let value = || {
         let strangers: Vec<_> = strangers.iter().map(|path| path.to_string_lossy()).collect();
-        print::emit_json(&json!({ "entries": entries, "without_entry": strangers }))?;
-    } else {
-        let mut lines = String::new();
-        for Reconciled { dataset, entry, trace, file } in &entries {
-            let words = match (trace, file) {
-                (Trace::Found, Some(file)) => format!("charged: {}", file.display()),
-                (Trace::Unpaid, Some(file)) => format!("NOT CHARGED, it was given back: {}", file.display()),
-                (Trace::Unfinished, _) => "reserved: a run is going on, or has crashed; it counts as spent".into(),
-                (Trace::GivenBack, _) => "given back".into(),
-                _ => "charged; its file is not among those given".into(),
-            };
-            lines.push_str(&format!("{dataset} #{entry}  {words}\n"));
-        }
+        json!({ "entries": entries, "without_entry": strangers })
+    };
+    let text = || {
+        let mut lines: String = entries.iter().map(|entry| format!("{entry}\n")).collect();
         for path in &strangers {
             lines.push_str(&format!("NO ENTRY  {}\n", path.display()));
         }
-        print::emit(&lines)?;
-    }
+        lines
+    };
+    let shown = global.show(value, text)?;
     match strangers.is_empty() && !entries.iter().any(|entry| entry.trace.is_alarming()) {
-        true => Ok(Exit::Done),
+        true => Ok(shown),
         false => Err(Failure::refused("ledger and files do not agree; see the lines above")),
     }
 }
 
 fn check(global: &Global, path: &PathBuf) -> Result<Exit, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::error(format!("{}: {error}", path.display())))?;
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, error))?;
     let parsed = Statement::parse(&text);
     let statement = parsed.map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
     let accounts = statement.accounts.len();
-    if global.json {
-        print::emit_json(&json!({ "passed": true, "accounts": accounts }))?;
-    } else {
-        print::emit(&format!("ok: {accounts} accounts add up and are within their budgets\n"))?;
-    }
-    Ok(Exit::Done)
+    let text = || format!("ok: {accounts} accounts add up and are within their budgets\n");
+    global.show(|| json!({ "passed": true, "accounts": accounts }), text)
 }

@@ -3,12 +3,12 @@
 use crate::exit::{Exit, Failure};
 use crate::keys;
 use crate::options::{Global, InputOptions, MechanismOptions, OutputOptions, PublicOptions, TrustOptions};
-use crate::print::{self, Bar, Facts, Paint, grouped, note, number, warn};
+use crate::print::{self, Paint, grouped, note, warn};
 use clap::{Args, ValueHint};
 use scumble::certificate::Certificate;
 use scumble::files::{Aside, Job, ReadOptions, RowsPerPerson, release};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Release a file of vectors under differential privacy
 ///
@@ -54,8 +54,8 @@ impl Release {
         let trust = &self.trust;
         let sign = trust.sign.as_deref().map(keys::signing_key).transpose()?;
         let sticky = trust.sticky_key.as_deref().map(keys::sticky_key).transpose()?;
-        let bar = Bar::new();
-        let progress = |done, all| bar.show(done, all);
+        let bar = print::bar();
+        let progress = |done, all| print::rows_done(&bar, done, all);
         let job = Job {
             input: self.input.clone(),
             reading: ReadOptions { person: self.person.clone(), ..self.reading.read_options(self.dim) },
@@ -72,7 +72,7 @@ impl Release {
             releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
             Ok::<_, Failure>(releaser)
         })?;
-        bar.clear();
+        bar.finish_and_clear();
         // The release stands: whatever becomes of the words about it, the run has done what was asked.
         if let Err(failure) = self.report(global, &certificate) {
             failure.report();
@@ -89,7 +89,8 @@ impl Release {
             let seed = &certificate.projection.seed;
             note(&format!("the public seed is {seed}; give it as --seed to make a release that can be compared"));
         }
-        print::emit(&summary(out, certificate))
+        let facts = certificate.in_short().text();
+        print::emit(&format!("{} {}\n{facts}", Paint::stdout().strong("released"), out.display()))
     }
 }
 
@@ -104,35 +105,4 @@ fn aside(aside: Aside) {
             note(&format!("{} rows are left out (for you only: it tells how many rows persons have)", grouped(rows)));
         }
     }
-}
-
-/// What was done, in a few lines.
-fn summary(out: &Path, certificate: &Certificate) -> String {
-    let paint = Paint::stdout();
-    let projection = &certificate.projection;
-    let mut facts = Facts::default();
-    facts.add("rows", grouped(certificate.rows));
-    let [unit, first, second] = certificate.claim().headlines();
-    facts.add("claim", unit);
-    facts.add("promise", certificate.guarantee.statement.clone());
-    facts.add("", first);
-    facts.add("", second);
-    if let Some(person) = &certificate.person {
-        facts.add("person", person.statement.clone());
-    }
-    facts.add("mechanism", format!("{}: {}", certificate.mechanism.id, certificate.mechanism.summary));
-    facts.add(
-        "sketch",
-        format!(
-            "k = {} of {} attributes, {}, {} bytes per row",
-            projection.k,
-            projection.p,
-            certificate.encoding.name,
-            grouped(certificate.encoding.bytes_per_row as u64)
-        ),
-    );
-    if let Some(checked) = certificate.guarantee.checked_epsilon {
-        facts.add("checked", format!("the integers that ran have a loss of at most {}", number(checked)));
-    }
-    format!("{} {}\n{}", paint.strong("released"), out.display(), facts.text())
 }

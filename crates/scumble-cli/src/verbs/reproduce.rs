@@ -32,23 +32,11 @@ pub struct Reproduce {
     queries: Option<u16>,
 }
 
-/// Folder of the figures beside the page, one file each.
-const PICTURES: &str = "figures";
-
-/// What the machine calls its processor.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    name.map_or(std::env::consts::ARCH, |(_, name)| name).to_owned()
-}
-
 impl Reproduce {
     /// Runs the verb.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let mut scale = if self.quick { Scale::quick() } else { Scale::full() };
-        if let Some(repetitions) = self.repetitions {
-            scale.repetitions = repetitions.into();
-        }
+        scale.repetitions = self.repetitions.map_or(scale.repetitions, usize::from);
         scale.queries = self.queries.map_or(scale.queries, usize::from);
         let start = Instant::now();
         let bar = print::progress("reproducing");
@@ -65,33 +53,10 @@ impl Reproduce {
         };
         let found = reproduce(&self.data, &scale, &mut progress).map_err(|error| Failure::error(error.to_string()))?;
         bar.finish_and_clear();
-        let page = found.page.footer(format!(
-            "scumble {}, {}, {:.0} minutes on {} threads.",
-            env!("CARGO_PKG_VERSION"),
-            processor(),
-            start.elapsed().as_secs_f64() / 60.0,
-            scumble::parallel::threads()
-        ));
-        let fault = |error: std::io::Error| Failure::error(format!("{}: {error}", self.out.display()));
-        let pictures = self.out.join(PICTURES);
-        std::fs::create_dir_all(&pictures).map_err(fault)?;
-        for figure in &found.figures {
-            std::fs::write(pictures.join(figure.file_name()), figure.to_svg()).map_err(fault)?;
-        }
-        std::fs::write(self.out.join("reproduction.html"), page.render()).map_err(fault)?;
-        std::fs::write(self.out.join("reproduction.md"), page.to_markdown(PICTURES)).map_err(fault)?;
-        let create = |name: &str| std::fs::File::create(self.out.join(name));
-        create("measurements.csv").and_then(|file| found.outcomes.write_csv(file)).map_err(fault)?;
-        create("measurements.parquet").and_then(|file| found.outcomes.write_parquet(file)).map_err(fault)?;
-        let page = self.out.join("reproduction.html");
+        let page = found.write(&self.out, start.elapsed()).map_err(|error| Failure::of_file(&self.out, error))?;
         if global.json {
-            let claims: Vec<_> = found
-                .claims
-                .iter()
-                .map(|c| json!({"source": c.source, "statement": c.statement, "verdict": c.verdict(), "evidence": c.evidence}))
-                .collect();
             let (page, figures) = (page.to_string_lossy(), found.figures.len());
-            print::emit(&format!("{}\n", json!({ "page": page, "figures": figures, "claims": claims })))?;
+            print::emit(&format!("{}\n", json!({ "page": page, "figures": figures, "claims": found.claims })))?;
         } else {
             let mut text = String::new();
             for claim in &found.claims {

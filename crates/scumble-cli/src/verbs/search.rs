@@ -3,7 +3,8 @@
 use crate::exit::{Exit, Failure};
 use crate::options::{BesideOptions, Global, InputOptions};
 use crate::print::{self, number};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueHint};
 use scumble::decode::{self, Method};
 use scumble::files::{open_release_with, read_all};
 use scumble::search::{ExactQueries, Found, Hit, Metric, Queries, Table, write_hits};
@@ -33,14 +34,14 @@ pub struct Search {
     #[arg(long)]
     exact_queries: bool,
     /// How to rank [default: hamming for released bits, cosine otherwise]
-    #[arg(long, value_name = "M", value_enum)]
-    metric: Option<Rank>,
+    #[arg(long, value_name = "M", value_parser = metrics())]
+    metric: Option<Metric>,
     /// Write .csv, .json, .parquet or .npy instead of a table
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
     /// Take noise off first, by what the rows have in common (wiener, scale) or by the range that they lie in (bounds);
     /// refused where that is known to hurt [default: none]
-    #[arg(long, value_name = "M", value_enum)]
+    #[arg(long, value_name = "M", value_parser = decodings())]
     decode: Option<Decoding>,
     #[command(flatten)]
     reading: InputOptions,
@@ -48,50 +49,24 @@ pub struct Search {
     beside: BesideOptions,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Decoding {
-    Wiener,
-    Scale,
-    Bounds,
-    None,
+/// How to take noise off, if at all.
+type Decoding = Option<Method>;
+
+fn decodings() -> impl TypedValueParser<Value = Decoding> {
+    PossibleValuesParser::new(["wiener", "scale", "bounds", "none"]).map(|name| name.parse().ok())
 }
 
-impl Decoding {
-    fn method(self) -> Option<Method> {
-        match self {
-            Self::Wiener => Some(Method::Wiener),
-            Self::Scale => Some(Method::Scale),
-            Self::Bounds => Some(Method::Bounds),
-            Self::None => None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Rank {
-    Hamming,
-    Cosine,
-    InnerProduct,
-}
-
-impl From<Rank> for Metric {
-    fn from(rank: Rank) -> Self {
-        match rank {
-            Rank::Hamming => Self::Hamming,
-            Rank::Cosine => Self::Cosine,
-            Rank::InnerProduct => Self::InnerProduct,
-        }
-    }
+fn metrics() -> impl TypedValueParser<Value = Metric> {
+    PossibleValuesParser::new(Metric::ALL.map(Metric::as_str)).map(|name| name.parse().expect("a possible value"))
 }
 
 impl Search {
     fn search(&self, table: &Table, queries: Queries<'_>) -> Result<Found, Failure> {
-        let metric = self.metric.map(Metric::from);
-        match (self.decode.and_then(Decoding::method), &self.releases[..]) {
-            (None, _) => Ok(table.search(queries, self.top, metric)?.run()?),
+        match (self.decode.flatten(), &self.releases[..]) {
+            (None, _) => Ok(table.search(queries, self.top, self.metric)?.run()?),
             (Some(method), [path]) if table.files() == 1 => {
                 let release = open_release_with(path, &self.beside.read()?)?;
-                let hits = decode::search(&release, queries, self.top, metric, method)?;
+                let hits = decode::search(&release, queries, self.top, self.metric, method)?;
                 Ok(Found::in_release(path, &release, hits))
             }
             (Some(_), _) => Err(Failure::error("--decode needs one release, whose rows it looks at together")),
@@ -106,26 +81,19 @@ impl Search {
             let options = self.reading.read_options(Some(table.mechanism().parameters().dim));
             let batch = read_all(&self.queries, &options)?;
             let queries = ExactQueries::project(table.mechanism(), batch.rows())
-                .map_err(|error| Failure::error(format!("{}: {error}", self.queries.display())))?;
+                .map_err(|error| Failure::of_file(&self.queries, error))?;
             self.search(&table, Queries::Exact(&queries))?
         } else {
             self.search(&table, Queries::Released(&open_release_with(&self.queries, &beside)?))?
         };
-        match &self.out {
-            Some(out) => {
-                write_hits(out, &found.hits, self.top, found.ids.as_ref())?;
-                let (queries, rows) = (found.hits.len(), table.len());
-                match global.json {
-                    true => {
-                        print::emit_json(&json!({ "out": out.to_string_lossy(), "queries": queries, "rows": rows }))?
-                    }
-                    false => print::emit(&format!("searched {rows} rows for {queries} queries: {}\n", out.display()))?,
-                }
-            }
-            None if global.json => print::emit_json(&as_json(&found, table.files() > 1))?,
-            None => print::emit(&as_table(&found, table.files() > 1))?,
-        }
-        Ok(Exit::Done)
+        let several = table.files() > 1;
+        let Some(out) = &self.out else {
+            return global.show(|| as_json(&found, several), || as_table(&found, several));
+        };
+        write_hits(out, &found.hits, self.top, found.ids.as_ref())?;
+        let (out, queries, rows) = (out.to_string_lossy(), found.hits.len(), table.len());
+        let text = || format!("searched {rows} rows for {queries} queries: {out}\n");
+        global.show(|| json!({ "out": out, "queries": queries, "rows": rows }), text)
     }
 }
 

@@ -1,13 +1,12 @@
 //! `scumble verify`: is this file what its certificate says, and does the certificate promise no more than its numbers?
 
 use crate::exit::{Exit, Failure, flag};
-use crate::keys;
 use crate::options::{BesideOptions, Global};
-use crate::print::{self, Paint};
+use crate::print::Paint;
 use clap::{Args, ValueHint};
 use scumble::campaign::Campaign;
 use scumble::error::worded;
-use scumble::files::{Check, Outcome, Verification, verify};
+use scumble::files::{Check, Outcome, Verification, read_public_key, verify};
 use std::path::PathBuf;
 
 /// Check a release: hashes, row count, signature, and the noise parameters recomputed from the claim
@@ -34,7 +33,7 @@ pub struct Verify {
 impl Verify {
     /// Checks everything, prints every check; exit status 1 if one failed.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let key = self.key.as_deref().map(keys::public_key).transpose()?;
+        let key = self.key.as_deref().map(read_public_key).transpose()?;
         let mut found = verify(&self.file, &self.beside.read()?, key.as_ref())?;
         let campaign = self.campaign()?;
         let collected = found.certificate.as_ref().and_then(|it| Campaign::check_collected(campaign.as_ref(), it));
@@ -42,15 +41,11 @@ impl Verify {
         found.checks.iter_mut().for_each(|check| check.detail = worded(&check.detail, flag));
         let failed = found.failed();
         let Verification { claim, checks, .. } = &found;
-        if global.json {
-            let (file, passed) = (self.file.to_string_lossy(), failed.is_none());
-            let all = serde_json::json!({ "file": file, "passed": passed, "claim": claim, "checks": checks });
-            print::emit_json(&all)?;
-        } else {
-            print::emit(&text(claim, checks))?;
-        }
+        let (file, passed) = (self.file.to_string_lossy(), failed.is_none());
+        let all = || serde_json::json!({ "file": file, "passed": passed, "claim": claim, "checks": checks });
+        let shown = global.show(all, || text(claim, checks))?;
         match failed {
-            None => Ok(Exit::Done),
+            None => Ok(shown),
             Some(check) => Err(Failure::refused(format!(
                 "{}: verification failed at '{}': {}; do not use it, get the file again from its source",
                 self.file.display(),
@@ -59,14 +54,11 @@ impl Verify {
             ))),
         }
     }
-}
 
-impl Verify {
     fn campaign(&self) -> Result<Option<Campaign>, Failure> {
         let Some(path) = &self.campaign else { return Ok(None) };
-        let fault = |error: &dyn std::fmt::Display| Failure::error(format!("{}: {error}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| fault(&error))?;
-        Ok(Some(Campaign::parse(&text).map_err(|error| fault(&error))?.0))
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, error))?;
+        Ok(Some(Campaign::parse(&text).map_err(|error| Failure::of_file(path, error))?.0))
     }
 }
 

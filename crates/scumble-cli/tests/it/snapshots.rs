@@ -26,6 +26,7 @@ fn help_of_every_verb() {
         "search",
         "statistics",
         "decode",
+        "evaluate",
         "audit",
         "campaign",
         "keygen",

@@ -330,6 +330,36 @@ fn a_plan_on_public_rows_learns_structure_and_its_commands_do_it() {
     folder.fails("plan --public-sample public.npy --sample public.npy --epsilon 1 --range 0,1", 2);
 }
 
+/// `auto` beside OPORP in one page: what the plan chooses from public rows, which are not those that are evaluated.
+#[test]
+fn evaluate_shows_what_a_plan_on_public_rows_keeps() {
+    let folder = Folder::new();
+    let fours = |name: &str, count: usize, from: usize| {
+        let values: Vec<f32> =
+            rows(from + count, 16).chunks_exact(16).skip(from).flatten().flat_map(|&x| [x; 4]).collect();
+        folder.file(name, npy("<f4", &format!("({count}, 64)"), &f32_bytes(&values)));
+    };
+    fours("public.npy", 300, 0);
+    fours("own.npy", 300, 300);
+    let words =
+        "--range 0,1 --mechanisms auto,dp-oporp-staircase --epsilons 1,4 -k 16 --repetitions 1 --out report.html";
+    let found = folder.json(&format!("evaluate own.npy --public-sample public.npy {words}"));
+    let recall = |design: &str, epsilon: f64| {
+        let wanted = |row: &&serde_json::Value| {
+            row["design"] == design && row["epsilon"] == epsilon && row["metric"] == "recall@50"
+        };
+        found["results"].as_array().unwrap().iter().find(wanted).unwrap()["mean"].as_f64().unwrap()
+    };
+    for epsilon in [1.0, 4.0] {
+        let (auto, plain) = (recall("auto, public sample", epsilon), recall("dp-oporp-staircase", epsilon));
+        assert!(auto > plain, "epsilon {epsilon}: {auto} {plain}");
+    }
+    let page = std::fs::read_to_string(folder.path("report.html")).unwrap();
+    assert!(page.contains("auto, public sample: ") && page.contains("dp-oporp-staircase: "), "curves in words");
+    let refused = folder.fails(&format!("evaluate own.npy --public-sample own.npy {words}"), 2);
+    assert!(refused.contains("learned from these rows"), "{refused}");
+}
+
 /// Images without a sample: blocks of pixels, as many as suit epsilon and the bytes.
 #[test]
 fn images_are_planned_as_blocks() {

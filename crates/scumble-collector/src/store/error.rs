@@ -1,6 +1,7 @@
 //! Why a store cannot be used, or failed.
 
 use super::SCHEMA_VERSION;
+use scumble::error::{Fault, Kind};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -25,6 +26,12 @@ pub enum StoreError {
     /// Anything else: it may pass.
     #[error("the store failed: {0}")]
     Failed(#[from] StoreFault),
+}
+
+impl Fault for StoreError {
+    fn kind(&self) -> Kind {
+        Kind::Run
+    }
 }
 
 /// Why a store cannot be used.

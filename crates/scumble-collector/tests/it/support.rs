@@ -2,7 +2,7 @@
 
 use scumble::campaign::{Campaign, Input, Layout, Longitudinal, Mode, Periods, Terms};
 use scumble::certificate::SigningKey;
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Encoder, Report};
 use scumble::vectors::Range;
@@ -35,7 +35,15 @@ pub fn collection_named(name: &str, periods: Periods) -> Collection {
 /// The same with any mechanism of one bit per bin.
 pub fn collection_of(id: MechanismId, name: &str, periods: Periods) -> Collection {
     let range = Range { lo: -1.0, hi: 1.0 };
-    let parameters = Parameters::new(id, 64, 32, 2.0, 1.0, range, Seed([3; 32]));
+    let parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: 64,
+        k: 32,
+        epsilon: 2.0,
+        beta: 1.0,
+        range,
+        seed: Seed([3; 32]),
+    });
     let mechanism = Mechanism::new(parameters).unwrap();
     let encoder = Encoder::new(&mechanism, None).unwrap();
     let terms = Terms {

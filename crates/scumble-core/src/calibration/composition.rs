@@ -54,15 +54,6 @@ fn divide_down(epsilon: f64, k: u64) -> f64 {
     if libm::fma(quotient, k as f64, -epsilon) > 0.0 { quotient.next_down() } else { quotient }
 }
 
-/// Epsilon of k mechanisms that are each `epsilon0`-private, at the price of `delta_prime`:
-/// `sqrt(2k ln(1/delta')) epsilon0 + k epsilon0 (e^epsilon0 - 1)/(e^epsilon0 + 1)` (Dwork, Rothblum and Vadhan).
-///
-/// [`kov_delta`] is never worse; this is the closed form for comparison.
-pub fn advanced_composition(k: u64, epsilon0: f64, delta_prime: f64) -> f64 {
-    let k = k as f64;
-    (-2.0 * k * libm::log(delta_prime)).sqrt() * epsilon0 + k * epsilon0 * libm::tanh(0.5 * epsilon0)
-}
-
 /// Delta at `epsilon` of a mu-Gaussian-private mechanism. Gaussian releases compose to `mu = sqrt(sum mu_i²)`.
 pub fn gdp_delta(mu: f64, epsilon: f64) -> f64 {
     delta_gaussian(epsilon, mu)
@@ -126,6 +117,7 @@ pub fn group(epsilon: f64, delta: f64, g: u64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::comparison::*;
     use super::*;
     use proptest::prelude::*;
 

@@ -5,11 +5,9 @@
 //! this is `phi(x1) (R(x1) - R(x2))` with the Mills ratio R, and
 //! `R(x1) - R(x2) = ∫ e^(-x1 t - t²/2) (1 - e^(-mu t)) dt` over t > 0: positive terms only.
 
-use std::f64::consts::PI;
-
-use super::numeric::{LN_SQRT_2PI, integrate, largest, mills, normal_density, tail_integral, upper_tail};
-use super::{SLACK, check_delta, check_epsilon, check_positive, check_size};
-use crate::error::{CalibrationError, ParameterError};
+use super::numeric::{LN_SQRT_2PI, largest, mills, normal_density, tail_integral, upper_tail};
+use super::{SLACK, check_delta, check_epsilon, check_positive};
+use crate::error::ParameterError;
 
 /// Smallest sigma for which Gaussian noise on a query of this l2 sensitivity is (epsilon, delta)-private.
 ///
@@ -76,71 +74,13 @@ pub fn ln_delta_gaussian(epsilon: f64, mu: f64) -> f64 {
     libm::log(difference) - LN_SQRT_2PI - 0.5 * x1 * x1
 }
 
-/// Exact delta of the integer discrete Gaussian of parameter `sigma2` for an integer shift of `sensitivity_steps`
-/// (Canonne, Kamath and Steinke, Theorem 7): `Pr[Y > t] - e^epsilon Pr[Y > t + D]`, `t = epsilon sigma2/D - D/2`.
-///
-/// For comparison only: the mechanisms use the rounded Gaussian, whose delta is [`delta_gaussian`] on any grid.
-/// Not monotone in sigma on coarse grids. The sum has about 20 sigma terms.
-pub fn discrete_gaussian_delta(epsilon: f64, sensitivity_steps: u64, sigma2: f64) -> Result<f64, ParameterError> {
-    check_epsilon(epsilon)?;
-    check_size("sensitivity in grid steps", sensitivity_steps)?;
-    check_positive("sigma2", sigma2)?;
-    if sigma2 > 1e12 {
-        return Err(CalibrationError::Sigma2.into());
-    }
-    let shift = sensitivity_steps as f64;
-    let threshold = epsilon * sigma2 / shift - 0.5 * shift;
-    // P(y) - e^epsilon P(y + D) = P(y) (1 - e^(epsilon - D(2y + D)/(2 sigma2))), 0 at y = t and positive above.
-    let term = |y: f64| {
-        let loss = shift * (y - threshold) / sigma2;
-        if loss > 0.0 { -libm::expm1(-loss) * libm::exp(-0.5 * y * y / sigma2) } else { 0.0 }
-    };
-    let start = libm::floor(threshold);
-    let peak = start.max(0.0);
-    let last = libm::ceil(peak + 90.0 * sigma2 / (peak + (peak * peak + 90.0 * sigma2).sqrt())) + 1.0;
-    let first = start.max(-libm::ceil((90.0 * sigma2).sqrt()));
-    let steps = (last - first) as u64;
-    let sum: f64 = (0..=steps).rev().map(|i| term(first + i as f64)).sum();
-    Ok(sum / theta(sigma2))
-}
-
-/// `sum over n of e^(-n²/(2 sigma2))`, directly or in its dual form, whichever converges at once.
-fn theta(sigma2: f64) -> f64 {
-    if sigma2 > 1.0 {
-        let dual = |n: f64| libm::exp(-2.0 * PI * PI * sigma2 * n * n);
-        (2.0 * PI * sigma2).sqrt() * (1.0 + 2.0 * (dual(1.0) + dual(2.0)))
-    } else {
-        1.0 + 2.0 * (1..=12).rev().map(|n| libm::exp(-0.5 * f64::from(n * n) / sigma2)).sum::<f64>()
-    }
-}
-
-/// Delta at `epsilon` for ONE fixed pair at distance `beta` under `W^T u / sqrt(k) + N(0, sigma²)`, W Gaussian and
-/// independent of the data: `E over t ~ chi²_k of delta_gaussian(epsilon, beta sqrt(t/k) / sigma)`.
-///
-/// Not a guarantee for every pair at once when the adversary picks the pair after seeing W: for comparison.
-pub fn fixed_pair_delta(k: u64, epsilon: f64, sigma: f64, beta: f64) -> Result<f64, ParameterError> {
-    check_size("k", k)?;
-    check_epsilon(epsilon)?;
-    check_positive("sigma", sigma)?;
-    check_positive("beta", beta)?;
-    let k = k as f64;
-    let unit = beta / (sigma * k.sqrt());
-    // Log density of y = sqrt(t) plus log delta. Both are concave, the first with curvature at least 1.
-    let constant = (1.0 - 0.5 * k) * std::f64::consts::LN_2 - libm::lgamma(0.5 * k);
-    let log = |y: f64| constant + (k - 1.0) * libm::log(y) - 0.5 * y * y + ln_delta_gaussian(epsilon, unit * y);
-    let peak = largest(k.sqrt(), |y| log(y * (1.0 + 1e-4)) >= log(y));
-    let top = log(peak);
-    let (low, high) = ((peak - 11.0).max(peak * 1e-9), peak + 11.0);
-    Ok(libm::exp(top) * integrate(low, high, 32, |y| libm::exp(log(y) - top)))
-}
-
 /// Variance of `round(sigma Z)` in grid steps: `sigma² + 1/12`, and the exact sum on grids as coarse as sigma.
-pub fn rounded_variance(sigma: f64) -> f64 {
+pub(crate) fn rounded_variance(sigma: f64) -> f64 {
     if sigma > 2.0 { sigma * sigma + 1.0 / 12.0 } else { rounded_moment(sigma, 2) }
 }
 
 /// Fourth moment of `round(sigma Z)`: `3 sigma⁴ + sigma²/2 + 1/80`, and the exact sum on coarse grids.
-pub fn rounded_fourth_moment(sigma: f64) -> f64 {
+pub(crate) fn rounded_fourth_moment(sigma: f64) -> f64 {
     let s2 = sigma * sigma;
     if sigma > 2.0 { 3.0 * s2 * s2 + 0.5 * s2 + 1.0 / 80.0 } else { rounded_moment(sigma, 4) }
 }
@@ -153,6 +93,7 @@ fn rounded_moment(sigma: f64, m: i32) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::comparison::*;
     use super::super::numeric::within;
     use super::*;
 

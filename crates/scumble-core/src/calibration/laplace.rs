@@ -35,7 +35,8 @@ pub fn continuous_variance(epsilon: f64, sensitivity: f64) -> f64 {
 }
 
 /// Fourth moment of continuous Laplace noise, `24 (Delta/epsilon)⁴`.
-pub fn continuous_fourth_moment(epsilon: f64, sensitivity: f64) -> f64 {
+#[cfg(test)]
+pub(crate) fn continuous_fourth_moment(epsilon: f64, sensitivity: f64) -> f64 {
     let v = continuous_variance(epsilon, sensitivity);
     6.0 * v * v
 }

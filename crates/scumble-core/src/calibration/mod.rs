@@ -5,6 +5,8 @@
 //! with is returned on the private side of the true root by a relative [`SLACK`]; the exact inequality over the
 //! integers that run is checked again where the mechanism is made.
 
+#[cfg(any(test, feature = "testing"))]
+pub mod comparison;
 pub mod composition;
 pub mod gaussian;
 pub mod laplace;

@@ -3,12 +3,12 @@
 //! A mechanism uses the realised sensitivity of its own matrix. These say what to expect before a matrix is drawn;
 //! each fails with probability at most `delta` over the draw, so none of them can carry a pure guarantee.
 
-use std::f64::consts::{LN_2, PI};
+use std::f64::consts::LN_2;
 
 use super::{check_delta, check_positive, check_size};
 use crate::error::ParameterError;
 
-fn ln_rows(p: u64, k: u64, delta: f64, beta: f64) -> Result<f64, ParameterError> {
+pub(super) fn ln_rows(p: u64, k: u64, delta: f64, beta: f64) -> Result<f64, ParameterError> {
     check_size("p", p)?;
     check_size("k", k)?;
     check_delta(delta)?;
@@ -29,17 +29,11 @@ pub fn delta1_bound(p: u64, k: u64, delta: f64, beta: f64) -> Result<f64, Parame
     Ok(beta * (2.0 * k as f64 * LN_2 + 2.0 * l).sqrt())
 }
 
-/// l1 sensitivity exceeds `beta (sqrt(2k/pi) + sqrt(2 ln(p/delta)))` with probability at most delta.
-///
-/// Concentration of a Lipschitz function of Gaussians; sharper than [`delta1_bound`] for large k.
-pub fn delta1_lipschitz(p: u64, k: u64, delta: f64, beta: f64) -> Result<f64, ParameterError> {
-    let l = ln_rows(p, k, delta, beta)?;
-    Ok(beta * ((2.0 * k as f64 / PI).sqrt() + (2.0 * l).sqrt()))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::comparison::*;
     use super::*;
+    use std::f64::consts::PI;
 
     #[test]
     fn bounds_are_not_below_what_one_row_has_on_average() {

@@ -3,7 +3,7 @@
 //! Symbols of \[LL23\] section 4: `r = beta/m`, m the least norm · `q` the chance that one sign differs between two
 //! neighbours · `epsilon'` (`epsilon_prime`) the budget of one bit.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2, PI};
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::numeric::{Wide, integrate, largest, normal_density, within};
 use super::{SLACK, check_delta, check_epsilon, check_positive, check_size};
@@ -40,51 +40,16 @@ pub fn n_plus(r: f64, p: u64, k: u64, delta: f64) -> Result<f64, ParameterError>
     Ok((mean + 0.5 * (l + (l * (l + 8.0 * mean)).sqrt())).min(size))
 }
 
-/// The least n with `Pr(Bin(k, f) > n) <= delta`: what the Chernoff step of [`n_plus`] approximates.
-///
-/// With `f = P_+(r, p)` NOT a bound, as [`n_plus`].
-pub fn n_plus_binomial(f: f64, k: u64, delta: f64) -> u64 {
-    if f >= 1.0 {
-        return k;
-    }
-    let target = libm::log(delta);
-    let odds = (1.0 - f) / f;
-    let (mut term, mut tail) = (Wide::power(f, k), Wide::new(0.0));
-    // Downward from n = k, where the tail is empty.
-    for n in (1..=k).rev() {
-        tail = tail.plus(term);
-        if tail.ln() > target {
-            return n;
-        }
-        term = term.times(n as f64 / (k - n + 1) as f64 * odds);
-    }
-    0
-}
-
 /// Chance that one Gaussian projection separates the signs of two neighbours whose norms are BOTH at least m:
 /// at most `2 asin(beta/2m)/pi`, attained.
 pub fn sign_change_probability_gaussian(beta: f64, m: f64) -> f64 {
     2.0 * libm::asin((0.5 * beta / m).min(1.0)) / PI
 }
 
-/// The same when only ONE of the two norms is known to be at least m: `asin(beta/m)/pi`, and 1 for beta >= m.
-///
-/// Past beta = m the neighbour may lie on the other side of the origin, and nothing is bounded.
-pub fn sign_change_probability_gaussian_one_norm(beta: f64, m: f64) -> f64 {
-    if beta > m { 1.0 } else { libm::asin(beta / m) / PI }
-}
-
 /// Normal approximation `2Phi(beta/m) - 1` for Rademacher projections. NOT a bound: on sparse data it is up to 100
 /// times too small.
 pub fn sign_change_approximation_rademacher(beta: f64, m: f64) -> f64 {
     within(beta / m)
-}
-
-/// The approximation plus its Berry-Esseen error, `min(1, 2Phi(beta/m) - 1 + 2 · 0.56 C/m)`, C the largest |u_i|.
-///
-/// Too wide to be useful at practical norms: shown to say why Rademacher sign projections take N_+ = k.
-pub fn sign_change_safe_rademacher(beta: f64, m: f64, c: f64) -> f64 {
-    (within(beta / m) + 1.12 * c / m).min(1.0)
 }
 
 /// Delta at `epsilon` of k bits under randomized response with `epsilon_prime` each, when every bit differs
@@ -97,7 +62,7 @@ pub fn tight_delta(k: u64, q: f64, epsilon_prime: f64, epsilon: f64) -> f64 {
 }
 
 /// Natural logarithm of [`tight_delta`]; minus infinity where delta is 0.
-pub fn ln_tight_delta(k: u64, q: f64, epsilon_prime: f64, epsilon: f64) -> f64 {
+pub(crate) fn ln_tight_delta(k: u64, q: f64, epsilon_prime: f64, epsilon: f64) -> f64 {
     tight_wide(k, q, epsilon_prime, epsilon).ln()
 }
 
@@ -167,65 +132,13 @@ pub fn flip_ceil(x_over_beta: f64, epsilon: f64) -> f64 {
     if l == 0.0 { 0.5 } else { libm::exp((1.0 - l) * epsilon) * flip(epsilon) }
 }
 
-/// Flip probability of the sign of `x + Laplace(beta/epsilon)`, `e^(-epsilon |x|/beta)/2`.
-pub fn flip_laplace(x_over_beta: f64, epsilon: f64) -> f64 {
-    0.5 * libm::exp(-epsilon * x_over_beta.abs())
-}
-
-/// k times the variance of the angle estimated from k randomized-response bits (\[LL23\] Theorem 4.6), exact for
-/// every k and Gaussian W: `theta(pi - theta) + 2 pi² h + 4 pi² h²`, `h = e^x/(e^x - 1)² = 1/(4 sinh²(x/2))`.
-pub fn v_rr(theta: f64, epsilon_prime: f64) -> f64 {
-    let sinh = libm::sinh(0.5 * epsilon_prime);
-    let h = 0.25 / (sinh * sinh);
-    theta * (PI - theta) + 2.0 * PI * PI * h * (1.0 + 2.0 * h)
-}
-
-/// `Pr(|X| > |Y|)` for centred normals with `r = sigma_x/sigma_y` and correlation rho (\[LL23\] Lemma 4.2, part 1).
-///
-/// The paper's `(atan((r-rho)/s) + atan((r+rho)/s))/pi`, `s = sqrt(1 - rho²)`, as one arctangent.
-pub fn lemma42_probability(r: f64, rho: f64) -> f64 {
-    let s = ((1.0 - rho) * (1.0 + rho)).sqrt();
-    libm::atan2(2.0 * r * s, (1.0 - r) * (1.0 + r)) / PI
-}
-
-/// `E[|X| given |X| > |Y|]` (\[LL23\] Lemma 4.2, part 2), in a form without cancellation for small r or rho near 1.
-pub fn lemma42_expectation(r: f64, rho: f64, sigma_x: f64) -> f64 {
-    // (r-rho)/s1 + (r+rho)/s2 with s1², s2² = 1 + r² ∓ 2 r rho equals 2 r T/((s1 + s2) s1 s2),
-    // T = (1 + r² - 2 rho²) + s1 s2.
-    let rest = (1.0 - rho) * (1.0 + rho);
-    let w = (1.0 - r) * (1.0 + r);
-    let product = (w * w + 4.0 * r * r * rest).sqrt(); // s1 s2
-    let sum = (2.0 * (1.0 + r * r + product)).sqrt(); // s1 + s2
-    let t = 2.0 * rest + if w > 0.0 { 4.0 * r * r * rest / (product + w) } else { product - w };
-    sigma_x * FRAC_PI_2.sqrt() * 2.0 * r * t / (sum * product) / (PI * lemma42_probability(r, rho))
-}
-
-/// Tail of a sum of n half-normals (\[LL23\] Lemma 3.6): `Pr(sum >= threshold) <= probability`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HalfNormalBound {
-    /// The paper's `sqrt(2 n² ln 2 + 2 n t)`.
-    pub threshold: f64,
-    /// The threshold `n sqrt(2/pi) + sqrt(2 n t)` of Lipschitz concentration, valid with the same probability.
-    pub lipschitz: f64,
-    /// `e^-t`.
-    pub probability: f64,
-}
-
-/// The bounds of [`HalfNormalBound`] for n terms at t > 0.
-pub fn half_normal_bound(n: u64, t: f64) -> HalfNormalBound {
-    let n = n as f64;
-    HalfNormalBound {
-        threshold: (2.0 * n * (n * LN_2 + t)).sqrt(),
-        lipschitz: n * (2.0 / PI).sqrt() + (2.0 * n * t).sqrt(),
-        probability: libm::exp(-t),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::comparison::*;
     use super::super::composition::{kov_delta, kov_epsilon0};
     use super::*;
     use proptest::prelude::*;
+    use std::f64::consts::FRAC_PI_2;
 
     fn close(a: f64, b: f64, tolerance: f64) {
         assert!((a / b - 1.0).abs() <= tolerance, "{a} against {b}");

@@ -106,7 +106,8 @@ pub fn continuous_variance(b: Ratio, gamma: f64, sensitivity: f64) -> f64 {
 }
 
 /// Fourth moment of the continuous law with high steps of width gamma D.
-pub fn continuous_fourth_moment(b: Ratio, gamma: f64, sensitivity: f64) -> f64 {
+#[cfg(test)]
+pub(crate) fn continuous_fourth_moment(b: Ratio, gamma: f64, sensitivity: f64) -> f64 {
     continuous_moment(4, b, gamma) * sensitivity.powi(4)
 }
 

@@ -11,7 +11,7 @@ const BITS: u32 = 192;
 ///
 /// # Panics
 /// If m is zero or below beta.
-pub fn sign_change_upper(beta: u64, m: u64) -> BigRational {
+pub(crate) fn sign_change_upper(beta: u64, m: u64) -> BigRational {
     assert!(m > 0 && beta <= m, "a norm of at least beta");
     let two_over_pi = BigRational::new(2_000_000_000_000_000_000i64.into(), 3_141_592_653_589_793_238i64.into());
     asin_upper(beta, 2 * u128::from(m)) * two_over_pi

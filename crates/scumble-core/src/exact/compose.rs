@@ -10,7 +10,7 @@ use num_traits::{One, Signed, Zero};
 ///
 /// # Panics
 /// If `d` is zero or above `n`.
-pub fn composed_delta_upper(n: &BigUint, d: &BigUint, k: u64, epsilon: &BigRational) -> BigRational {
+pub(crate) fn composed_delta_upper(n: &BigUint, d: &BigUint, k: u64, epsilon: &BigRational) -> BigRational {
     assert!(!d.is_zero() && n >= d, "odds of at least one");
     const BITS: u32 = 128;
     let e = exp_floor(epsilon, BITS).to_biguint().expect("positive");
@@ -43,7 +43,13 @@ pub fn composed_delta_upper(n: &BigUint, d: &BigUint, k: u64, epsilon: &BigRatio
 ///
 /// # Panics
 /// If `d` is zero or above `n`, or `q` is not in (0, 1].
-pub fn mixed_delta_upper(n: &BigUint, d: &BigUint, k: u64, q: &BigRational, epsilon: &BigRational) -> BigRational {
+pub(crate) fn mixed_delta_upper(
+    n: &BigUint,
+    d: &BigUint,
+    k: u64,
+    q: &BigRational,
+    epsilon: &BigRational,
+) -> BigRational {
     assert!(!d.is_zero() && n >= d, "odds of at least one");
     assert!(q.is_positive() && *q <= BigRational::one(), "a probability above 0");
     let e = exp_floor(epsilon, FRACTION).to_biguint().expect("positive");

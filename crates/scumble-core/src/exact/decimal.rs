@@ -67,7 +67,7 @@ pub fn nearest(mut top: BigUint, mut bottom: BigUint) -> Option<f64> {
 
 /// The shortest digits that read back as this double, nearest to it among those, as `Display` of the standard library
 /// writes them: no exponent.
-pub fn shortest(value: f64) -> String {
+pub(crate) fn shortest(value: f64) -> String {
     let mut text = String::from(if value.is_sign_negative() && !value.is_nan() { "-" } else { "" });
     match value.abs() {
         value if value.is_nan() => text.push_str("NaN"),

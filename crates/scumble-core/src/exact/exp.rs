@@ -102,7 +102,7 @@ pub fn exp_floor(x: &BigRational, bits: u32) -> BigInt {
 }
 
 /// The smallest integer n with n / 2^bits >= e^x.
-pub fn exp_ceil(x: &BigRational, bits: u32) -> BigInt {
+pub(crate) fn exp_ceil(x: &BigRational, bits: u32) -> BigInt {
     if x.is_zero() { BigInt::one() << bits } else { exp_floor(x, bits) + 1 }
 }
 

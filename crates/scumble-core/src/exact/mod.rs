@@ -10,11 +10,15 @@ mod decimal;
 mod exp;
 mod normal;
 
-pub use angle::sign_change_upper;
-pub use compose::{composed_delta_upper, mixed_delta_upper};
-pub use decimal::{digits, nearest, read, shortest};
-pub use exp::{Exp, WorstRatio, at_most_exp, exp_ceil, exp_floor, ln_upper};
-pub use normal::{Normal, gaussian_delta_upper, normal_tail};
+pub(crate) use angle::sign_change_upper;
+pub(crate) use compose::{composed_delta_upper, mixed_delta_upper};
+pub(crate) use decimal::shortest;
+pub use decimal::{digits, nearest, read};
+pub(crate) use exp::exp_ceil;
+pub use exp::{Exp, WorstRatio, at_most_exp, exp_floor, ln_upper};
+#[cfg(test)]
+pub(crate) use normal::normal_tail;
+pub use normal::{Normal, gaussian_delta_upper};
 
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};

@@ -111,7 +111,8 @@ fn atan_of_reciprocal(n: u32, width: u32) -> BigUint {
 }
 
 /// Bounds on Q(x) = P(Z > x) over 2^bits, at most two units apart.
-pub fn normal_tail(x: &BigRational, bits: u32) -> (BigInt, BigInt) {
+#[cfg(test)]
+pub(crate) fn normal_tail(x: &BigRational, bits: u32) -> (BigInt, BigInt) {
     Normal::new(bits).tail(x)
 }
 

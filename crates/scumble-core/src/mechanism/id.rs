@@ -20,6 +20,18 @@ pub enum OutputKind {
     Words,
 }
 
+impl OutputKind {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Values => "values",
+            Self::Bits => "bits",
+            Self::Symbols => "symbols",
+            Self::Words => "words",
+        }
+    }
+}
+
 /// Which guarantee a mechanism can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotionKind {

@@ -20,7 +20,7 @@ pub mod record;
 
 pub use beside::Beside;
 pub use id::{MechanismId, NotionKind, OutputKind};
-pub use parameters::{Parameters, Purpose, SignrpMode};
+pub use parameters::{Given, Parameters, Purpose, Required, SignrpMode};
 pub(crate) use perturbation::{BlockPerturbation, Released, draw_symbols, flip_signs};
 pub use perturbation::{Classes, IndividualNoise, Perturbation, Side, level, step};
 pub use prior::{Posterior, Prior};
@@ -176,7 +176,7 @@ impl Mechanism {
     }
 
     /// Typical deviation of one released value around zero, from public numbers only.
-    pub fn typical_spread(&self) -> f64 {
+    pub(crate) fn typical_spread(&self) -> f64 {
         let guess = || self.parameters.norm_guess().powi(2) * self.parameters.coherence() / self.k() as f64;
         let signal = self.projection.bins().and_then(|bins| bins.energy()).unwrap_or_else(guess);
         (signal + self.noise_moments().map_or(0.0, |noise| noise.variance)).sqrt()
@@ -266,6 +266,7 @@ impl Mechanism {
     }
 
     /// The projection of a row that its owner keeps exact (a searcher's own query): no noise, in real units.
+    #[cfg(any(test, feature = "testing"))]
     pub fn project_exact(&self, u: PrivateRow<'_>, out: &mut [f64]) -> Result<(), DataErrorKind> {
         let mut x = vec![0; self.k()];
         if u.dim() != self.parameters.dim {

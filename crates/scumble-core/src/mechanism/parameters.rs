@@ -126,7 +126,7 @@ pub struct Parameters {
     /// How `dp-signrp-rr` is calibrated.
     #[serde(default, skip_serializing_if = "is_default")]
     pub signrp_mode: SignrpMode,
-    /// Symbols a coordinate (few-symbol mechanisms).
+    /// Symbols per coordinate (few-symbol mechanisms).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbols: Option<u8>,
     /// Lattice points per beta (`dp-oporp-lattice`).
@@ -149,6 +149,25 @@ pub struct Parameters {
     pub i_understand_this_is_not_dp: bool,
 }
 
+/// The parameters that have no default. All are named, so that epsilon and beta cannot be swapped.
+#[derive(Debug, Clone, Copy)]
+pub struct Required {
+    /// Which mechanism.
+    pub mechanism: MechanismId,
+    /// Attributes, `p`.
+    pub dim: usize,
+    /// Size of the sketch; without a projection it is `dim`, whatever stands here.
+    pub k: usize,
+    /// The most that the loss may be.
+    pub epsilon: f64,
+    /// The most that the unit may move.
+    pub beta: f64,
+    /// Values are clipped to this.
+    pub range: Range,
+    /// The public seed of the projection.
+    pub seed: Seed,
+}
+
 fn one() -> usize {
     1
 }
@@ -161,18 +180,34 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// A fact as one writes it.
+fn said(fact: &Fact) -> String {
+    match fact {
+        Fact::None => String::new(),
+        Fact::Integer(number) => number.to_string(),
+        Fact::Number(number) => number.to_string(),
+        Fact::Text(text) => text.clone(),
+        Fact::List(facts) => facts.iter().map(said).collect::<Vec<_>>().join(","),
+        Fact::Fields(_) => unreachable!("no parameter has fields"),
+    }
+}
+
+/// How a parameter is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// As a number or a word.
+    Value(String),
+    /// As a public file.
+    File,
+    /// By its name alone.
+    Consent,
+}
+
 impl Parameters {
-    /// The parameters that every mechanism needs; the rest at their defaults, unit `attribute` (or `record` where the
-    /// mechanism knows no other).
-    pub fn new(
-        mechanism: MechanismId,
-        dim: usize,
-        k: usize,
-        epsilon: f64,
-        beta: f64,
-        range: Range,
-        seed: Seed,
-    ) -> Self {
+    /// What every mechanism needs; the rest at its defaults, unit `attribute` (or `record` where the mechanism knows no
+    /// other).
+    pub fn new(required: Required) -> Self {
+        let Required { mechanism, dim, k, epsilon, beta, range, seed } = required;
         Self {
             mechanism,
             dim,
@@ -263,6 +298,33 @@ impl Parameters {
         fields.extend(book.as_ref().map(|file| ("book", file.name().into())));
         fields.extend(purpose.map(|purpose| ("purpose", purpose.name().into())));
         Fact::Fields(fields)
+    }
+
+    /// What a caller says to get these parameters, by name, without what is at its default: every field but `dim`, which
+    /// the rows have.
+    pub fn given(&self) -> Vec<(&'static str, Given)> {
+        let Fact::Fields(fields) = self.facts() else { unreachable!("parameters are fields") };
+        let is_default = |name: &str| match name {
+            "dim" => true,
+            "repeats" => self.repeats == 1,
+            "beta" => self.unit == Unit::Record,
+            "unit" => self.unit == Unit::Attribute,
+            "k" => self.mechanism.is_raw(),
+            "signrp_mode" => self.signrp_mode == SignrpMode::default(),
+            "thresholds" => self.thresholds.is_empty(),
+            "i_understand_this_is_not_dp" => !self.i_understand_this_is_not_dp,
+            _ => false,
+        };
+        let given = |name: &str, fact: Fact| match name {
+            "bins" if matches!(self.bins, Some(Partition::File(_))) => Given::File,
+            "components" | "book" => Given::File,
+            "i_understand_this_is_not_dp" => Given::Consent,
+            "delta" => Given::Value(self.delta.map(|delta| format!("{delta:e}")).unwrap_or_default()),
+            "signrp_mode" | "purpose" => Given::Value(said(&fact).to_lowercase()),
+            _ => Given::Value(said(&fact)),
+        };
+        let told = fields.into_iter().filter(|(name, fact)| *fact != Fact::None && !is_default(name));
+        told.map(|(name, fact)| (name, given(name, fact))).collect()
     }
 
     /// The same with a delta.

@@ -60,7 +60,7 @@ impl RoundedGaussian {
     }
 
     /// P, the bits of a threshold.
-    pub fn precision_bits(&self) -> u32 {
+    pub(crate) fn precision_bits(&self) -> u32 {
         64 * self.words.len() as u32
     }
 

@@ -30,7 +30,7 @@ impl Laplace {
     }
 
     /// The law with a = R / 2^64, as written in a certificate.
-    pub fn from_ratio(ratio: u64) -> Result<Self, ParameterError> {
+    pub(crate) fn from_ratio(ratio: u64) -> Result<Self, ParameterError> {
         Ok(Self { geometric: Geometric::new(ratio)? })
     }
 

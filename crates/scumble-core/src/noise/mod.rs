@@ -33,4 +33,5 @@ pub use law::Noise;
 pub use rng::{NoiseKey, SecretRng};
 pub use source::{LaneSource, Source};
 pub use staircase::Staircase;
-pub use symbols::{MOST_SYMBOLS, SymbolTable, response_weights, staircase_weights};
+pub(crate) use symbols::response_weights;
+pub use symbols::{MOST_SYMBOLS, SymbolTable, staircase_weights};

@@ -61,7 +61,7 @@ impl SymbolTable {
     }
 
     /// The same law without the classes at either end that only repeat their neighbour, and how many went at each end.
-    pub fn trimmed(mut self) -> (Self, usize) {
+    pub(crate) fn trimmed(mut self) -> (Self, usize) {
         let mut dropped = 0;
         while let [first, second, .., before, last] = &self.rows[..]
             && first == second
@@ -212,7 +212,7 @@ fn worst_ratio(rows: &[Vec<u64>], reach: usize) -> WorstRatio {
 const FRACTION: u32 = 256;
 
 /// Weights of randomized response over `classes`: e^epsilon to stay, 1 for every other symbol.
-pub fn response_weights(classes: usize, epsilon: &BigRational) -> Vec<Vec<BigUint>> {
+pub(crate) fn response_weights(classes: usize, epsilon: &BigRational) -> Vec<Vec<BigUint>> {
     let stay = crate::exact::exp_floor(epsilon, FRACTION).magnitude().clone();
     let other = BigUint::from(1u32) << FRACTION;
     (0..classes)

@@ -21,7 +21,7 @@ impl SecretRng {
 
     /// A uniform integer below a public `bound`, exactly, from 32 random bits.
     #[inline]
-    pub fn below_u32(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below_u32(&mut self, bound: u32) -> u32 {
         loop {
             let product = u64::from(self.next_u32()) * u64::from(bound);
             // The uneven part is shorter than `bound`: the division is hardly ever needed.

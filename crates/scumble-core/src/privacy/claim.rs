@@ -46,7 +46,7 @@ impl Bound {
     }
 
     /// True where the worst case is not bounded in any useful way.
-    pub fn protects_nobody(&self) -> bool {
+    pub(crate) fn protects_nobody(&self) -> bool {
         self.epsilon > LARGEST_EPSILON || self.delta > LARGEST_DELTA
     }
 

@@ -401,7 +401,7 @@ impl BinsFile {
     }
 
     /// True if the content travels inside the certificate, else the file must be given beside it.
-    pub fn is_inline(&self) -> bool {
+    pub(crate) fn is_inline(&self) -> bool {
         self.inline
     }
 }
@@ -481,7 +481,7 @@ impl Partition {
     }
 
     /// Where the bins come from, in words.
-    pub fn provenance(&self) -> String {
+    pub(crate) fn provenance(&self) -> String {
         match self {
             Self::Grid(grid) => format!("the blocks of an image, {grid}"),
             Self::File(file) => match file.content.as_ref().map(|bins| bins.origin) {

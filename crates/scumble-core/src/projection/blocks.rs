@@ -4,7 +4,7 @@
 //! made, and 16 or 32 bits are chosen by it.
 
 use super::dense_blocks::{Cells, Sums, Widths};
-use super::kernels::{self, LANES, Quantiser};
+use super::kernels::{self, Bin, LANES, Quantiser};
 use super::oporp::Sum;
 use super::{Projection, ProjectionKind};
 use crate::error::DataError;
@@ -12,6 +12,10 @@ use crate::parallel;
 use crate::simd::{self, Aligned, Level};
 use crate::vectors::content::{Attribute, Contents};
 use crate::vectors::{Grid, Layout, PrivateRow, QuantisedRow, Rows, Scalars};
+use std::ops::Range;
+
+/// Columns of bytes that are turned into lanes at a time: between them the next block is asked for.
+const BYTE_COLUMNS: usize = 64;
 
 /// Columns that are quantised before they are turned into lanes: the tile stays in the L1 cache.
 const COLUMNS: usize = 256;
@@ -171,10 +175,17 @@ impl BlockProjector {
                     if let Some(contents) = &mut contents {
                         contents.add(self.level, 0, bytes, stride, rows.len(), rows.dim());
                     }
-                    kernels::transpose_u8(self.level, bytes, stride, rows.len(), rows.dim(), &mut room.cells8);
+                    let next = bytes.get(LANES * stride..).filter(|_| stride <= 2 * rows.dim()).unwrap_or(&[]);
+                    for start in (0..rows.dim()).step_by(BYTE_COLUMNS) {
+                        let columns = BYTE_COLUMNS.min(rows.dim() - start);
+                        let asked = next.get(start * LANES..).unwrap_or(&[]);
+                        simd::ask(self.level, &asked[..asked.len().min(columns * LANES)]);
+                        let cells = &mut room.cells8[start * LANES..];
+                        kernels::transpose_u8(self.level, &bytes[start..], stride, rows.len(), columns, cells);
+                    }
                     let cells = &room.cells8;
-                    self.add_up(&self.starts16, out, |entries, ends, starts, out| {
-                        kernels::oporp_u8(self.level, cells, entries, ends, starts, out);
+                    self.add_up(&self.starts16, out, |entries, bins, starts, out| {
+                        kernels::oporp_u8(self.level, cells, entries, bins, starts, out);
                     });
                 }
                 None => {
@@ -183,8 +194,8 @@ impl BlockProjector {
                     if self.projection.kind() == ProjectionKind::Identity {
                         out.copy_from_slice(cells16);
                     } else {
-                        self.add_up(&self.starts16, out, |entries, ends, starts, out| {
-                            kernels::oporp_i16(self.level, cells16, entries, ends, starts, out);
+                        self.add_up(&self.starts16, out, |entries, bins, starts, out| {
+                            kernels::oporp_i16(self.level, cells16, entries, bins, starts, out);
                         });
                     }
                 }
@@ -195,8 +206,8 @@ impl BlockProjector {
                 if self.projection.kind() == ProjectionKind::Identity {
                     out.copy_from_slice(cells32);
                 } else {
-                    self.add_up(&self.starts32, out, |entries, ends, starts, out| {
-                        kernels::oporp_i32(self.level, cells32, entries, ends, starts, out);
+                    self.add_up(&self.starts32, out, |entries, bins, starts, out| {
+                        kernels::oporp_i32(self.level, cells32, entries, bins, starts, out);
                     });
                 }
             }
@@ -279,6 +290,7 @@ impl BlockProjector {
         for start in (0..dim).step_by(COLUMNS) {
             let columns = COLUMNS.min(dim - start);
             for (r, tile) in tile.chunks_exact_mut(COLUMNS).enumerate().take(rows.len()) {
+                ask_row(self.level, rows, r + LANES, start, columns);
                 if !T::quantise(self.level, &self.grid, rows, r, start, &mut tile[..columns]) {
                     // The plain quantiser says what is wrong, and where the first fault is.
                     for i in 0..rows.len() {
@@ -296,11 +308,11 @@ impl BlockProjector {
     }
 
     /// Runs a kernel on the bins of each repetition.
-    fn add_up<T>(&self, starts: &[T], out: &mut [T], kernel: impl Fn(&[u32], &[usize], &[T], &mut [T])) {
+    fn add_up<T>(&self, starts: &[T], out: &mut [T], kernel: impl Fn(&[u32], &[Bin], &[T], &mut [T])) {
         let plan = self.projection.by_bin().expect("OPORP or bins");
-        let bins = plan.ends.len();
+        let bins = plan.bins.len();
         let each = plan.entries.iter().zip(starts.chunks_exact(bins)).zip(out.chunks_exact_mut(bins * LANES));
-        each.for_each(|((entries, starts), out)| kernel(entries, &plan.ends, starts, out));
+        each.for_each(|((entries, starts), out)| kernel(entries, &plan.bins, starts, out));
     }
 
     fn project_sparse(
@@ -381,6 +393,10 @@ impl BlockProjector {
     fn sparse_row<'a>(&self, rows: Rows<'a>, i: usize, values: &mut Vec<i32>) -> Option<&'a [u32]> {
         let Layout::Sparse { offsets, index, values: scalars } = rows.layout() else { return None };
         let (start, end) = (offsets[i], offsets[i + 1]);
+        // As many attributes follow as this row has, more or less: they are asked for while this row is summed.
+        let following = end..(2 * end - start).min(index.len());
+        simd::ask(self.level, &index[following.clone()]);
+        ask(self.level, scalars, following);
         let index = &index[start..end];
         let outside = index.last().is_some_and(|&last| last as usize >= rows.dim());
         if outside || !kernels::is_rising(self.level, index) || !self.grid.range().holds_zero() {
@@ -415,6 +431,21 @@ fn touch(rows: Rows<'_>) {
         Scalars::F64(v) => each_line!(v),
         Scalars::I64(v) => each_line!(v),
     }
+}
+
+/// Asks for columns of a row of the next block, if there is one.
+fn ask_row(level: Level, rows: Rows<'_>, r: usize, start: usize, columns: usize) {
+    let Layout::Dense { values, row_stride, column_stride: 1 } = rows.layout() else { return };
+    let at = r * row_stride + start;
+    ask(level, values, at..at + columns);
+}
+
+/// Asks for these values, if there are so many.
+fn ask(level: Level, values: Scalars<'_>, asked: Range<usize>) {
+    macro_rules! each {
+        ($($kind:ident)*) => { match values { $(Scalars::$kind(v) => simd::ask(level, v.get(asked).unwrap_or(&[])),)* } };
+    }
+    each!(F16 F32 F64 U8 I8 I16 I32 I64);
 }
 
 /// All rows projected, row by row; what a user of the projection alone calls.

@@ -98,7 +98,7 @@ impl Projection {
     }
 
     /// The projection of public components, for values on a grid of this step.
-    pub fn with_components(table: Arc<PublicTable>, seed: Seed, step: f64) -> Self {
+    pub(crate) fn with_components(table: Arc<PublicTable>, seed: Seed, step: f64) -> Self {
         let (dim, k) = table.shape();
         // Sums in a fixed order: the same on every machine.
         let mut centres = vec![0.0; k];
@@ -154,7 +154,7 @@ impl Projection {
 
     /// How many attributes enter each output with minus, and with plus; `None` for a dense matrix, and for more attributes
     /// than are worth counting.
-    pub fn output_signs(&self) -> Option<Vec<[u64; 2]>> {
+    pub(crate) fn output_signs(&self) -> Option<Vec<[u64; 2]>> {
         match &self.0.matrix {
             Matrix::Identity => Some(vec![[0, 1]; self.k()]),
             Matrix::Oporp(oporp) => oporp.count_signs(MOST_COUNTED),

@@ -7,6 +7,7 @@
 //! the attributes that it leaves out.
 
 use super::cache::{Cache, compute_once};
+use super::kernels::Bin;
 use super::stream::{PERMUTATION, SIGNS, Stream};
 use super::{Bins, Seed};
 use crate::parallel;
@@ -93,12 +94,12 @@ enum Table {
     U32(Vec<u32>),
 }
 
-/// The attributes of every bin, in order of the bins, each `attribute << 1 | minus`: what blocks of rows add up.
+/// The attributes of every bin, in order of the bins' sizes (a processor then foresees where each ends), each `attribute << 1 | minus`: what blocks of rows add up.
 pub(super) struct ByBin {
     /// One list a repetition.
     pub(super) entries: Vec<Vec<u32>>,
-    /// Where each bin ends in its repetition's list; the same for all.
-    pub(super) ends: Vec<usize>,
+    /// Where each bin ends in its repetition's list, and its output of that repetition; the same for all.
+    pub(super) bins: Vec<Bin>,
 }
 
 /// An OPORP, as a function of its seed and of the attributes that a public partition places.
@@ -283,14 +284,18 @@ impl Oporp {
     pub(super) fn by_bin(&self) -> &ByBin {
         compute_once(&self.by_bin, || {
             let sizes = self.sizes();
-            let ends = sizes.iter().scan(0, |end, &size| {
-                *end += size as usize;
-                Some(*end)
+            let mut order: Vec<usize> = (0..self.bins).collect();
+            order.sort_by_key(|&output| std::cmp::Reverse(sizes[output]));
+            let bins = order.into_iter().scan(0, |end, output| {
+                *end += sizes[output] as usize;
+                Some(Bin { end: *end, output })
             });
-            let ends: Vec<usize> = ends.collect();
+            let bins: Vec<Bin> = bins.collect();
+            let mut starts = vec![0; self.bins];
+            bins.iter().for_each(|&Bin { end, output }| starts[output] = end - sizes[output] as usize);
             let entries = (0..self.repeats()).map(|r| {
                 let mut entries = vec![0; self.dim];
-                let mut next: Vec<usize> = ends.iter().zip(&sizes).map(|(end, &size)| end - size as usize).collect();
+                let mut next = starts.clone();
                 for attribute in 0..self.dim {
                     let (output, plus) = self.locate(r, attribute);
                     let next = &mut next[output - r * self.bins];
@@ -299,7 +304,7 @@ impl Oporp {
                 }
                 entries
             });
-            ByBin { entries: entries.collect(), ends }
+            ByBin { entries: entries.collect(), bins }
         })
     }
 

@@ -230,6 +230,9 @@ impl Encoder {
                 for (row, out) in tile.chunks_exact(self.k).zip(out.chunks_exact_mut(width)) {
                     self.encode_narrow(row, out);
                 }
+                if released.wide.is_empty() {
+                    return;
+                }
                 let mut whole = vec![0; self.k];
                 for &(at, _) in released.wide.iter().filter(|(at, _)| at % LANES < rows) {
                     // A value that 16 bits do not hold: its row again, from the exact values.
@@ -515,13 +518,20 @@ mod tests {
     /// Codes of blocks of pixels begin a deviation of the noise below 0 and end at the largest sum; others lie around 0.
     #[test]
     fn codes_of_one_sided_bins_cover_what_a_row_can_have() {
-        use crate::mechanism::{MechanismId, Parameters};
+        use crate::mechanism::{MechanismId, Parameters, Required};
         use crate::projection::Seed;
         use crate::vectors::Range;
         let of = |bins: Option<&str>, lo: f64| {
             let range = Range { lo, hi: 255.0 };
-            let mut parameters =
-                Parameters::new(MechanismId::DpOporpStaircase, 784, 49, 1.0, 255.0, range, Seed([1; 32]));
+            let mut parameters = Parameters::new(Required {
+                mechanism: MechanismId::DpOporpStaircase,
+                dim: 784,
+                k: 49,
+                epsilon: 1.0,
+                beta: 255.0,
+                range,
+                seed: Seed([1; 32]),
+            });
             parameters.bins = bins.map(|bins| bins.parse().unwrap());
             parameters.norm = Some(9.2 * 255.0);
             let mechanism = Mechanism::new(parameters).unwrap();

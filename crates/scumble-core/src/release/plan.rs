@@ -233,14 +233,22 @@ impl In<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::{MechanismId, Parameters};
+    use crate::mechanism::{MechanismId, Parameters, Required};
     use crate::release::Releaser;
     use crate::vectors::Scalars;
 
     fn mechanisms() -> Vec<Mechanism> {
         let of = |id, epsilon| {
             let range = Range { lo: -1.0, hi: 1.0 };
-            let parameters = Parameters::new(id, 40, 16, epsilon, 0.5, range, Seed([3; 32]));
+            let parameters = Parameters::new(Required {
+                mechanism: id,
+                dim: 40,
+                k: 16,
+                epsilon,
+                beta: 0.5,
+                range,
+                seed: Seed([3; 32]),
+            });
             Mechanism::new(Parameters { repeats: 2, ..parameters }).unwrap()
         };
         let ids = [
@@ -297,7 +305,15 @@ mod tests {
         for id in
             [MechanismId::DpOporpStaircase, MechanismId::DpSignrpRr, MechanismId::Signcap, MechanismId::RawLaplace]
         {
-            let parameters = Parameters::new(id, 24, 8, 1.0, 1.0, range, Seed([1; 32]));
+            let parameters = Parameters::new(Required {
+                mechanism: id,
+                dim: 24,
+                k: 8,
+                epsilon: 1.0,
+                beta: 1.0,
+                range,
+                seed: Seed([1; 32]),
+            });
             assert!(Plan::of(&Mechanism::new(parameters).unwrap()).is_none(), "{id}");
         }
     }

@@ -450,13 +450,22 @@ fn check_paid(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::{MechanismId, OutputKind, Parameters};
+    use crate::mechanism::{MechanismId, OutputKind, Parameters, Required};
     use crate::projection::Seed;
     use crate::vectors::{Range, Scalars};
 
     fn releaser(id: MechanismId, symbols: Option<u8>, encoding: Option<Encoding>) -> Releaser {
         let range = Range { lo: -1.0, hi: 1.0 };
-        let mut parameters = Parameters::new(id, 100, 40, 2.0, 1.0, range, Seed([5; 32])).with_delta(1e-6);
+        let mut parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: 100,
+            k: 40,
+            epsilon: 2.0,
+            beta: 1.0,
+            range,
+            seed: Seed([5; 32]),
+        })
+        .with_delta(1e-6);
         if id.notion() != crate::mechanism::NotionKind::Approximate {
             parameters.delta = None;
         }

@@ -41,6 +41,15 @@ pub fn prefetch<T>(from: &[T], ahead: usize) {
     _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().cast::<i8>().wrapping_add(ahead));
 }
 
+/// Asks for all cache lines of these values, to be in the second cache.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn ask<T>(values: &[T]) {
+    for at in (0..size_of_val(values)).step_by(64) {
+        _mm_prefetch::<_MM_HINT_T1>(values.as_ptr().cast::<i8>().wrapping_add(at));
+    }
+}
+
 /// Rows of a matrix, checked once: checks of every 16 bytes would cost more than transposing them.
 pub struct Matrix<'a, T> {
     values: &'a [T],

@@ -118,6 +118,21 @@ fn has_avx512() -> bool {
     has_avx2() && ordinary && has!("avx512vbmi") && has!("avx512vnni") && has!("avx512vpopcntdq")
 }
 
+/// Asks for the memory of values that will be read soon: a hint, where the level has vector instructions.
+#[inline]
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
+pub fn ask<T>(level: Level, values: &[T]) {
+    match level {
+        Level::Scalar => {}
+        #[cfg(target_arch = "x86_64")]
+        #[allow(unsafe_code)]
+        // SAFETY: either level proves that the processor has AVX2.
+        Level::Avx2(_) | Level::Avx512(_) => unsafe { avx2::ask(values) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon(_) => {}
+    }
+}
+
 /// Values side by side in a block: rows that the projection and the samplers take at a time.
 pub const LANES: usize = 32;
 

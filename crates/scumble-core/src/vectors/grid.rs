@@ -112,7 +112,7 @@ impl Grid {
     }
 
     /// `floor(length/g)`.
-    pub fn whole_steps(&self, length: f64) -> Result<u64, ParameterError> {
+    pub(crate) fn whole_steps(&self, length: f64) -> Result<u64, ParameterError> {
         in_steps(length, (length * self.per_unit).floor())
     }
 
@@ -129,7 +129,7 @@ impl Grid {
 
     /// Puts an integer on the grid: no rounding when `g <= 1`.
     #[inline]
-    pub fn quantise_integer(&self, value: i64) -> i32 {
+    pub(crate) fn quantise_integer(&self, value: i64) -> i32 {
         // Clip in integers first, so that a 64-bit value never meets a float that cannot hold it.
         let (lo, hi) = self.whole;
         let scaled = (value.clamp(lo, hi) as f64).clamp(self.range.lo, self.range.hi) * self.per_unit;

@@ -8,7 +8,7 @@ use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive};
 use scumble_core::exact::{at_most_exp, gaussian_delta_upper, rational};
-use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation};
+use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Required, Perturbation};
 use scumble_core::noise::Noise;
 use scumble_core::privacy::Unit;
 use scumble_core::projection::Seed;
@@ -63,7 +63,7 @@ fn named() -> Vec<Parameters> {
 }
 
 fn plain(id: MechanismId, beta: f64, range: Range) -> Parameters {
-    Parameters::new(id, 8, 4, 1.0, beta, range, Seed([9; 32]))
+    Parameters::new(Required { mechanism: id, dim: 8, k: 4, epsilon: 1.0, beta, range, seed: Seed([9; 32]) })
 }
 
 fn random(draw: &mut Draw) -> Parameters {

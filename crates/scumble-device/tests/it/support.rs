@@ -2,7 +2,7 @@
 
 use scumble::campaign::{Campaign, Input, Layout, Longitudinal, Mode, Periods, Terms};
 use scumble::certificate::SigningKey;
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::vectors::{Range, Scalars};
 use scumble_core::release::Encoder;
@@ -28,7 +28,15 @@ pub fn terms(mode: Mode, contents: u32) -> Terms {
 }
 
 pub fn parameters(id: MechanismId, dim: usize, k: usize, epsilon: f64) -> Parameters {
-    let mut parameters = Parameters::new(id, dim, k, epsilon, 1.0, Range { lo: -1.0, hi: 1.0 }, Seed([3; 32]));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim,
+        k,
+        epsilon,
+        beta: 1.0,
+        range: Range { lo: -1.0, hi: 1.0 },
+        seed: Seed([3; 32]),
+    });
     if id.notion() == NotionKind::Approximate {
         parameters.delta = Some(1e-6);
     }

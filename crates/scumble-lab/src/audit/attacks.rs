@@ -1,12 +1,14 @@
 //! Two attacks that everyone should see once: individual DP between neighbours, and averaging over fresh releases.
 
 use super::{AuditError, Target};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::recall::Fixed;
 use scumble::release::Releaser;
 use scumble::vectors::{Range, Rows, Scalars};
+use scumble::words::grouped;
 use serde::Serialize;
+use std::fmt;
 
 /// The paper's individual DP run on two neighbours: what one of them never gives, the other gives half of the time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,13 +25,34 @@ pub struct Counterexample {
     pub minus: [usize; 2],
 }
 
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mechanism, nominal_epsilon, rows: [u, v], minus, .. } = self;
+        let releases = grouped(self.releases as u64);
+        writeln!(
+            f,
+            "{mechanism} at \"epsilon = {nominal_epsilon}\", weights (1, 1), beta = 1, {releases} releases each:"
+        )?;
+        write!(f, "from u  = ({}, {}) the bit is minus {} times; ", u[0], u[1], minus[0])?;
+        write!(f, "from u' = ({}, {}), a neighbour, {} times", v[0], v[1], minus[1])
+    }
+}
+
 /// p = 2, k = 1, W = (1, 1), beta = 1, u = (1, .5), u' = (0, .5), at a nominal epsilon of 0.1.
 pub fn counterexample() -> Result<Counterexample, AuditError> {
     const RELEASES: usize = 2000;
     let rows = [[1.0, 0.5], [0.0, 0.5]];
     let range = Range { lo: 0.0, hi: 1.0 };
     let equal_signs = |seed: u8| -> Option<Result<Mechanism, AuditError>> {
-        let mut parameters = Parameters::new(MechanismId::IdpSignrpRr, 2, 1, 0.1, 1.0, range, Seed([seed; 32]));
+        let mut parameters = Parameters::new(Required {
+            mechanism: MechanismId::IdpSignrpRr,
+            dim: 2,
+            k: 1,
+            epsilon: 0.1,
+            beta: 1.0,
+            range,
+            seed: Seed([seed; 32]),
+        });
         parameters.i_understand_this_is_not_dp = true;
         let mechanism = match Mechanism::new(parameters) {
             Ok(mechanism) => mechanism,
@@ -78,7 +101,15 @@ pub fn averaging() -> Result<Averaging, AuditError> {
     const ROWS: usize = 128; // rows attacked, so that the error is a mean
     const DIM: usize = 16;
     let (id, epsilon, range) = (MechanismId::DpOporpStaircase, 1.0, Range { lo: 0.0, hi: 1.0 });
-    let mechanism = Mechanism::new(Parameters::new(id, DIM, 4, epsilon, 1.0, range, Seed([21; 32])))?;
+    let mechanism = Mechanism::new(Parameters::new(Required {
+        mechanism: id,
+        dim: DIM,
+        k: 4,
+        epsilon,
+        beta: 1.0,
+        range,
+        seed: Seed([21; 32]),
+    }))?;
     let mut weights = vec![0; 4];
     mechanism.projection().weights(0, &mut weights);
     let bin = weights.iter().position(|w| *w != 0).expect("every attribute has a bin");

@@ -13,17 +13,20 @@ mod attacks;
 mod event;
 mod interval;
 mod neighbours;
+mod run;
 pub mod ways;
 
 pub use attacks::{Averaging, AveragingStep, Counterexample, averaging, counterexample};
 pub use neighbours::Pair;
+pub use run::{Audit, Audited, Way};
 
 use event::{Event, Sample};
 use rayon::prelude::*;
 use scumble::entropy::NoEntropy;
-use scumble::error::ParameterError;
-use scumble::files::{JobError, OpenError};
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::error::{Fault, Kind, LibraryError, ParameterError};
+use scumble::files::{JobError, OpenError, ReadError};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Required};
+use scumble::plan::AskError;
 use scumble::privacy::{Promise, Unit};
 use scumble::projection::Seed;
 use scumble::release::{Encoder, Encoding, ReleaseError, Releaser};
@@ -160,6 +163,12 @@ pub enum AuditError {
     /// The mechanism or the settings.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
+    /// What is asked for.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The certificate of a release.
+    #[error(transparent)]
+    Certificate(#[from] LibraryError),
     /// A confidence that is none.
     #[error("confidence must lie strictly between 0 and 1, got {confidence}")]
     Confidence {
@@ -190,6 +199,27 @@ pub enum AuditError {
     /// The audit's own files.
     #[error("{0}")]
     Io(String),
+}
+
+impl Fault for AuditError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Parameters(error) => error.kind(),
+            Self::Ask(error) => error.kind(),
+            Self::Certificate(error) => error.kind(),
+            Self::Confidence { .. } | Self::Samples { .. } | Self::OverTheMatrix => Kind::Parameter,
+            Self::Release(error) => error.kind(),
+            Self::Job(error) => error.kind(),
+            Self::Open(error) => error.kind(),
+            Self::Io(_) => Kind::File,
+        }
+    }
+}
+
+impl From<ReadError> for AuditError {
+    fn from(error: ReadError) -> Self {
+        Self::Open(error.into())
+    }
 }
 
 impl From<NoEntropy> for AuditError {
@@ -364,7 +394,7 @@ pub fn small_case(id: MechanismId, epsilon: f64, beta: f64, range: Range, seed: 
         | SignDpRpGOptB => (8, 2),
         _ => (8, 4),
     };
-    let mut parameters = Parameters::new(id, dim, k, epsilon, beta, range, seed);
+    let mut parameters = Parameters::new(Required { mechanism: id, dim, k, epsilon, beta, range, seed });
     parameters.delta = default_delta(id);
     parameters.i_understand_this_is_not_dp = true;
     parameters

@@ -5,12 +5,12 @@
 
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
-use scumble::exact::rational;
 use scumble::mechanism::Mechanism;
 use scumble::privacy::Unit;
 use scumble::projection::Projection;
 use scumble::recall::Fixed;
 use scumble::vectors::Range;
+use scumble_core::exact::rational;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -7,11 +7,11 @@
 use super::{AuditError, Target, read_row};
 use scumble::certificate::Certificate;
 use scumble::files::{self, Format, Job, JobError, ReadOptions, ReleaseWriter, ReleasedBlock};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble::noise::NoiseKey;
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Encoding, Release, Releaser};
 use scumble::vectors::{Range, Rows, Scalars};
+use scumble_core::noise::NoiseKey;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -303,7 +303,8 @@ pub fn ways(epsilon: f64, seed: Seed) -> Result<Vec<Way>, AuditError> {
         let ids = [MechanismId::DpOporpStaircase, MechanismId::DpSignoporpCeil, MechanismId::DpOporpZones];
         let (range, beta) = if form.is_integer() { ((0.0, 16.0), 4.0) } else { ((-1.0, 1.0), 0.5) };
         let range = Range::new(range.0, range.1)?;
-        let mut parameters = Parameters::new(ids[at % ids.len()], 8, 4, epsilon, beta, range, seed);
+        let mut parameters =
+            Parameters::new(Required { mechanism: ids[at % ids.len()], dim: 8, k: 4, epsilon, beta, range, seed });
         if at % 4 == 3 {
             parameters.repeats = 2;
         }

@@ -3,7 +3,9 @@
 use super::outcome::{Estimate, Outcome, Outcomes};
 use super::plot::{Axis, Panel, Series, Stroke};
 use super::report::{Cell, Table};
+use super::sweep::chooses_k;
 use scumble::mechanism::MechanismId;
+use std::fmt;
 
 /// Places in the palette for our mechanisms and for the paper's, in the order of appearance.
 const OURS: [usize; 4] = [0, 2, 5, 6];
@@ -58,28 +60,28 @@ pub(crate) fn epsilons(outcomes: &Outcomes) -> Vec<f64> {
     epsilons
 }
 
-/// One row a design and size, one column an epsilon; the best of each column stands out.
+/// A design, and its size where it does not choose one by itself.
+type Line = (String, Option<usize>);
+
+/// One row per design and size, one column per epsilon; the best of each column stands out.
 pub fn table(outcomes: &Outcomes, caption: &str, metric: &str, wanted: impl Fn(&Outcome) -> bool) -> Table {
     let epsilons = epsilons(outcomes);
     let chosen = |o: &Outcome| wanted(o) && o.metric == metric;
-    let cell = |design: &str, k: usize, epsilon: f64| {
-        outcomes.estimate(|o| chosen(o) && o.design == design && o.k == k && o.epsilon == epsilon)
-    };
-    // A plan's bits may differ from epsilon to epsilon.
-    let mut lines: Vec<(String, usize, [usize; 2])> = Vec::new();
+    let line = |o: &Outcome| (o.design.clone(), (!chooses_k(&o.design)).then_some(o.k));
+    let cell = |of: &Line, epsilon: f64| outcomes.estimate(|o| chosen(o) && line(o) == *of && o.epsilon == epsilon);
+    // A plan's bits, and its k if it is its own, may differ from epsilon to epsilon.
+    let mut lines: Vec<(Line, [Span; 2])> = Vec::new();
     for o in outcomes.0.iter().filter(|o| chosen(o)) {
-        match lines.iter_mut().find(|(design, k, _)| *design == o.design && *k == o.k) {
-            Some((_, _, [least, most])) => {
-                (*least, *most) = (o.bits_per_row.min(*least), o.bits_per_row.max(*most));
-            }
-            None => lines.push((o.design.clone(), o.k, [o.bits_per_row; 2])),
+        match lines.iter_mut().find(|(of, _)| *of == line(o)) {
+            Some((_, [k, bits])) => (*k, *bits) = (k.with(o.k), bits.with(o.bits_per_row)),
+            None => lines.push((line(o), [Span::of(o.k), Span::of(o.bits_per_row)])),
         }
     }
     // What is not private at all does not compete.
     let private = |design: &str| !design.starts_with("idp-");
     let best_at = |epsilon: &f64| {
-        let competing = lines.iter().filter(|(design, ..)| private(design));
-        competing.filter_map(|(d, k, _)| cell(d, *k, *epsilon)).map(|e| e.mean).fold(0.0, f64::max)
+        let competing = lines.iter().filter(|(of, _)| private(&of.0));
+        competing.filter_map(|(of, _)| cell(of, *epsilon)).map(|e| e.mean).fold(0.0, f64::max)
     };
     let best: Vec<f64> = epsilons.iter().map(best_at).collect();
     let show = |e: Option<Estimate>, best: f64| match e {
@@ -91,14 +93,13 @@ pub fn table(outcomes: &Outcomes, caption: &str, metric: &str, wanted: impl Fn(&
     };
     let rows = lines
         .iter()
-        .map(|(design, k, [least, most])| {
-            let bits = if least == most { most.to_string() } else { format!("{least} to {most}") };
-            let mut row = vec![Cell::Text(design.clone()), Cell::Number(k.to_string()), Cell::Number(bits)];
-            let without_privacy = cell(design, *k, f64::INFINITY);
+        .map(|(of, [k, bits])| {
+            let mut row = vec![Cell::Text(of.0.clone()), Cell::Number(k.to_string()), Cell::Number(bits.to_string())];
+            let without_privacy = cell(of, f64::INFINITY);
             row.extend(epsilons.iter().zip(&best).map(|(epsilon, best)| {
-                let competes = without_privacy.is_none() && private(design);
+                let competes = without_privacy.is_none() && private(&of.0);
                 let best = if competes { *best } else { f64::INFINITY };
-                show(without_privacy.or(cell(design, *k, *epsilon)), best)
+                show(without_privacy.or(cell(of, *epsilon)), best)
             }));
             row
         })
@@ -107,9 +108,31 @@ pub fn table(outcomes: &Outcomes, caption: &str, metric: &str, wanted: impl Fn(&
     Table { caption: caption.into(), head: head.chain(epsilons.iter().map(|e| format!("ε = {e}"))).collect(), rows }
 }
 
+/// Least and most of a number.
+#[derive(Clone, Copy)]
+struct Span(usize, usize);
+
+impl Span {
+    fn of(n: usize) -> Self {
+        Self(n, n)
+    }
+
+    fn with(self, n: usize) -> Self {
+        Self(self.0.min(n), self.1.max(n))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(least, most) = self;
+        if least == most { write!(f, "{most}") } else { write!(f, "{least} to {most}") }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::sweep::AUTO_BY_SAMPLE;
     use scumble::release::Encoding;
 
     /// A plan whose encoding differs from epsilon to epsilon is one line; what is not private is never the best.
@@ -142,5 +165,11 @@ mod tests {
             [number("8"), number("8 to 256"), Cell::Best("0.500".into()), Cell::Best("0.600".into())]
         );
         assert_eq!(table(&outcomes, "toy", "recall@50", |_| true).rows[1][3..], [number("0.900"), number("0.600")]);
+        // With a k of its own at each epsilon too.
+        let of = |k: usize, o: Outcome| Outcome { k, ..o };
+        let roams = AUTO_BY_SAMPLE;
+        let outcomes = Outcomes(vec![of(49, outcome(roams, 8, 1.0, 0.5)), of(100, outcome(roams, 8, 2.0, 0.6))]);
+        let rows = table(&outcomes, "toy", "recall@50", |_| true).rows;
+        assert_eq!((rows.len(), &rows[0][1]), (1, &number("49 to 100")));
     }
 }

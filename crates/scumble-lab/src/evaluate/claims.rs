@@ -2,6 +2,7 @@
 
 use super::outcome::{Estimate, Outcome, Outcomes};
 use super::report::{Cell, Table};
+use serde::{Serialize, Serializer};
 
 /// One statement with its verdict.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,15 @@ impl Claim {
             Some(false) => "refuted",
             None => "not testable here",
         }
+    }
+}
+
+impl Serialize for Claim {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { source, statement, evidence, .. } = self;
+        let said = [("source", source), ("statement", statement), ("evidence", evidence)];
+        let said = said.map(|(name, text)| (name, text.as_str()));
+        serializer.collect_map(said.into_iter().chain([("verdict", self.verdict())]))
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod charts;
 pub mod claims;
+pub mod menu;
 pub mod outcome;
 pub mod page;
 pub mod plot;

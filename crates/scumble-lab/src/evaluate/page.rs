@@ -2,8 +2,9 @@
 
 use super::charts;
 use super::outcome::{Outcome, Outcomes};
-use super::plot::Figure;
+use super::plot::{Figure, Panel};
 use super::report::Page;
+use super::sweep::chooses_k;
 
 /// The sentence that every page made from private rows carries.
 pub const NOT_PRIVATE: &str = "This page was computed from the private rows themselves, so it is not differentially \
@@ -46,19 +47,26 @@ pub fn figure(outcomes: &Outcomes, metric: &str) -> Figure {
     let designs: Vec<String> =
         Outcomes(outcomes.0.iter().filter(|o| of_metric(o) && o.mechanism != "none").cloned().collect())
             .distinct(|o| o.design.clone());
-    let mut sizes = outcomes.distinct(|o| o.k);
+    // A plan that chooses its own k stands beside the others in every panel.
+    let mut sizes = Outcomes(outcomes.0.iter().filter(|o| !chooses_k(&o.design)).cloned().collect()).distinct(|o| o.k);
     sizes.sort_unstable();
-    let panels = sizes
-        .iter()
-        .map(|k| charts::curves(outcomes, &format!("k = {k}"), metric, &designs, |o| o.k == *k))
-        .filter(|panel| !panel.series.is_empty());
+    let of_size = |k: &usize| {
+        let wanted = |o: &Outcome| o.k == *k || chooses_k(&o.design);
+        charts::curves(outcomes, &format!("k = {k}"), metric, &designs, wanted)
+    };
+    let asked = |panel: &Panel| panel.series.iter().any(|series| !chooses_k(&series.name));
+    let mut panels: Vec<Panel> = sizes.iter().map(of_size).filter(asked).collect();
+    if panels.is_empty() {
+        panels.push(charts::curves(outcomes, "k as planned", metric, &designs, |o| chooses_k(&o.design)));
+        panels.retain(|panel| !panel.series.is_empty());
+    }
     Figure {
         id: metric.replace([' ', '@'], "-"),
         title: format!("{} against epsilon", capital(metric)),
         caption: "Mean over repetitions, each with another projection and other noise; bands are 95% confidence \
                   intervals. Solid: ours. Dashed: the paper's."
             .into(),
-        panels: panels.collect(),
+        panels,
     }
 }
 
@@ -129,6 +137,7 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::sweep::AUTO_BY_SAMPLE;
     use scumble::release::Encoding;
 
     fn outcome(design: &str, mechanism: &str, epsilon: f64, value: f64) -> Outcome {
@@ -168,6 +177,24 @@ mod tests {
             ["you keep 75%", "not differentially", "promise", "OPORP without privacy", "Recall@50 against epsilon"]
         {
             assert!(page.contains(part), "{part}");
+        }
+    }
+
+    /// A plan with a k of its own is a curve beside the sizes that were asked for, in one piece.
+    #[test]
+    fn a_plan_that_chooses_its_k_stands_in_every_panel() {
+        let of = |k: usize, o: Outcome| Outcome { k, ..o };
+        let plan = [(1.0, 49), (5.0, 196)].map(|(e, k)| of(k, outcome(AUTO_BY_SAMPLE, "dp-oporp-staircase", e, 0.5)));
+        let mut all = Outcomes(plan.to_vec());
+        let alone = figure(&all, "recall@50");
+        assert_eq!((alone.panels.len(), &*alone.panels[0].title), (1, "k as planned"));
+        let plain = |k: usize| of(k, outcome("dp-oporp", "dp-oporp", 5.0, 0.1));
+        all.0.extend([plain(64), plain(256), of(49, outcome("bins without privacy", "none", f64::INFINITY, 0.8))]);
+        let panels = figure(&all, "recall@50").panels;
+        assert_eq!(panels.iter().map(|panel| &*panel.title).collect::<Vec<_>>(), ["k = 64", "k = 256"]);
+        for panel in &panels {
+            let curves: Vec<_> = panel.series.iter().map(|series| (&*series.name, series.points.len())).collect();
+            assert_eq!(curves, [(AUTO_BY_SAMPLE, 2), ("dp-oporp", 1)]);
         }
     }
 }

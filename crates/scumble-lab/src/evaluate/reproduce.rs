@@ -13,13 +13,17 @@ use super::theory::{self, Effort};
 use scumble::columns::Column;
 use scumble::error::ParameterError;
 use scumble::files::{self, Batch, ReadError, ReadOptions};
-use scumble::mechanism::{MechanismId, MechanismId::*, NotionKind, Parameters};
+use scumble::mechanism::{MechanismId, MechanismId::*, NotionKind, Parameters, Required};
+use scumble::parallel;
+use scumble::plan::{Public, Request};
 use scumble::projection::{ImageGrid, Partition};
 use scumble::recall::TRUE_NEIGHBOURS;
 use scumble::release::Encoding;
 use scumble::structure::Coherence;
 use scumble::vectors::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
 
 const DELTA: f64 = 1e-6;
 const FULL_ROWS: usize = 60_000;
@@ -103,6 +107,40 @@ pub struct Reproduction {
     pub outcomes: Outcomes,
     /// The page.
     pub page: Page,
+}
+
+/// Folder of the figures beside the page, one file each.
+const PICTURES: &str = "figures";
+
+impl Reproduction {
+    /// Writes the page, its figures and the measurements to a folder; gives the page's place. `took`: how long it took.
+    pub fn write(&self, out: &Path, took: Duration) -> io::Result<PathBuf> {
+        let page = self.page.clone().footer(format!(
+            "scumble {}, {}, {:.0} minutes on {} threads.",
+            env!("CARGO_PKG_VERSION"),
+            processor(),
+            took.as_secs_f64() / 60.0,
+            parallel::threads()
+        ));
+        let pictures = out.join(PICTURES);
+        fs::create_dir_all(&pictures)?;
+        for figure in &self.figures {
+            fs::write(pictures.join(figure.file_name()), figure.to_svg())?;
+        }
+        let place = out.join("reproduction.html");
+        fs::write(&place, page.render())?;
+        fs::write(out.join("reproduction.md"), page.to_markdown(PICTURES))?;
+        self.outcomes.write_csv(fs::File::create(out.join("measurements.csv"))?)?;
+        self.outcomes.write_parquet(fs::File::create(out.join("measurements.parquet"))?)?;
+        Ok(place)
+    }
+}
+
+/// What the machine calls its processor.
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or(std::env::consts::ARCH, |(_, name)| name).to_owned()
 }
 
 /// Told what runs, and how much of it is done.
@@ -236,7 +274,15 @@ fn with(names: &[String], more: &str) -> Vec<String> {
 
 /// A candidate with what its notion of privacy needs.
 fn candidate(id: MechanismId, dim: usize, k: usize, range: Range) -> Parameters {
-    let mut p = Parameters::new(id, dim, k, 1.0, range.width(), range, sweep::seed_of(0));
+    let mut p = Parameters::new(Required {
+        mechanism: id,
+        dim,
+        k,
+        epsilon: 1.0,
+        beta: range.width(),
+        range,
+        seed: sweep::seed_of(0),
+    });
     let gaussian = matches!(id, IdpSignrpG | IdpSignoporpG);
     p.delta = (id.notion() == NotionKind::Approximate || gaussian).then_some(DELTA);
     p.i_understand_this_is_not_dp = id.notion() == NotionKind::Individual;
@@ -311,7 +357,8 @@ fn text_candidates(scale: &Scale, dim: usize) -> Result<Vec<Candidate>, SweepErr
         list.push(plain(DpSignoporpCeil).with_coin_at_zero());
         // What is public about mails: how long a row is and how many trigrams of all it has.
         let guess = Parameters { norm: Some(3.5), density: Some(0.005), ..candidate(DpOporpZones, dim, *k, range) };
-        list.push(Candidate::auto(&guess, &scale.text_epsilons)?);
+        let request = Request { parameters: guess.clone(), mechanism: None, k: Some(*k), encoding: None, bytes: None };
+        list.push(Candidate::auto(&request, &scale.text_epsilons, Public::default())?);
         list.push(Candidate::new(Parameters { symbols: Some(3), ..guess }, None));
     }
     Ok(list)

@@ -8,9 +8,8 @@ use super::svm::{self, SvmError};
 use rayon::prelude::*;
 use scumble::error::{DataError, LibraryError, ParameterError};
 use scumble::mechanism::{Mechanism, Parameters};
-use scumble::noise::SecretRng;
 use scumble::parallel;
-use scumble::plan::{PlanError, Request, plan};
+use scumble::plan::{AskError, PlanError, Public, Request, plan_with_public};
 use scumble::projection::{Partition, Projection, ProjectionKind, Seed};
 use scumble::recall::Features;
 use scumble::recall::{neighbours, precision_recall, rankings, true_neighbours};
@@ -18,6 +17,7 @@ use scumble::release::{Encoder, Encoding, Release, ReleaseError, Releaser};
 use scumble::search::{ExactQueries, Queries, search};
 use scumble::training::ridge;
 use scumble::vectors::Rows;
+use scumble_core::noise::SecretRng;
 
 /// One thing to try: a mechanism and an encoding. Epsilon and seed of the parameters are replaced in the sweep.
 #[derive(Debug, Clone)]
@@ -34,8 +34,18 @@ pub struct Candidate {
     planned: Vec<(f64, Parameters, Encoding)>,
 }
 
-/// Name of the candidate that `plan` chooses.
+/// Name of the candidate that `plan` chooses by numbers alone, at a k that is asked for.
 pub const AUTO: &str = "auto";
+
+/// Names of those that it chooses by public rows or by the shape of images, at a k of its own.
+pub const AUTO_BY_SAMPLE: &str = "auto, public sample";
+/// See [`AUTO_BY_SAMPLE`].
+pub const AUTO_BY_IMAGES: &str = "auto, images";
+
+/// True for a design whose k is its own at each epsilon.
+pub fn chooses_k(design: &str) -> bool {
+    [AUTO_BY_SAMPLE, AUTO_BY_IMAGES].contains(&design)
+}
 
 /// Added to the name of a candidate with the paper's coin.
 pub const COIN_AT_ZERO: &str = ", coin at 0";
@@ -69,15 +79,27 @@ impl Candidate {
         self
     }
 
-    /// What `plan` chooses at each epsilon for these public numbers and this k; the mechanism among them gives way.
-    pub fn auto(parameters: &Parameters, epsilons: &[f64]) -> Result<Self, SweepError> {
+    /// What `plan` chooses at each epsilon for this request and this public knowledge.
+    pub fn auto(request: &Request, epsilons: &[f64], public: Public<'_>) -> Result<Self, SweepError> {
         let choose = |&epsilon: &f64| {
-            let (parameters, k) = (Parameters { epsilon, ..parameters.clone() }, Some(parameters.k));
-            let best = plan(&Request { parameters, mechanism: None, k, encoding: None, bytes: None })?.best;
+            check_stop()?;
+            let parameters = Parameters { epsilon, ..request.parameters.clone() };
+            let best = plan_with_public(&Request { parameters, ..request.clone() }, public)?.best;
             Ok((epsilon, best.mechanism.parameters().clone(), best.encoding))
         };
-        let planned = epsilons.iter().map(choose).collect::<Result<_, SweepError>>()?;
-        Ok(Self { name: AUTO.into(), planned, ..Self::new(parameters.clone(), None) })
+        let planned: Vec<_> = epsilons.iter().map(choose).collect::<Result<_, SweepError>>()?;
+        let name = match public {
+            Public { sample: Some(_), .. } => AUTO_BY_SAMPLE,
+            Public { images: Some(_), .. } => AUTO_BY_IMAGES,
+            Public { .. } => AUTO,
+        };
+        Ok(Self { name: name.into(), planned, ..Self::new(request.parameters.clone(), None) })
+    }
+
+    /// Hashes of the public tables that its structure was learned from.
+    pub(super) fn samples(&self) -> Vec<[u8; 32]> {
+        let planned = self.planned.iter().map(|(_, parameters, _)| parameters);
+        planned.chain([&self.parameters]).flat_map(Parameters::samples).map(|(.., sha256)| sha256).collect()
     }
 
     /// True for a mechanism that the paper does not have.
@@ -86,7 +108,7 @@ impl Candidate {
     }
 
     /// What is released at this epsilon, and how it is stored.
-    fn at(&self, epsilon: f64) -> (&Parameters, Option<Encoding>) {
+    pub(super) fn at(&self, epsilon: f64) -> (&Parameters, Option<Encoding>) {
         match self.planned.iter().find(|(at, ..)| *at == epsilon) {
             Some((_, parameters, encoding)) => (parameters, Some(*encoding)),
             None => (&self.parameters, self.encoding),
@@ -146,6 +168,15 @@ pub enum SweepError {
     /// There is no plan.
     #[error(transparent)]
     Plan(PlanError),
+    /// What is asked for is not complete.
+    #[error(transparent)]
+    Ask(AskError),
+    /// Public structure comes from the rows that are evaluated.
+    #[error(
+        "the public sample is the table that is evaluated: what was learned from these rows tells nothing of others; take \
+         public rows that are not among them"
+    )]
+    LearnedFromThese,
     /// The caller does not want it any more.
     #[error("stopped")]
     Stopped,
@@ -177,6 +208,15 @@ impl From<PlanError> for SweepError {
             PlanError::Parameters(error) => error.into(),
             PlanError::Sample(error) => error.into(),
             other => Self::Plan(other),
+        }
+    }
+}
+
+impl From<AskError> for SweepError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Plan(error) => error.into(),
+            other => Self::Ask(other),
         }
     }
 }
@@ -293,9 +333,10 @@ pub fn classification(
 /// The projection and its size: what two mechanisms share that release the same sketch.
 fn sketch_of(parameters: &Parameters) -> (String, usize) {
     let Parameters { mechanism, repeats, .. } = parameters;
-    let kind = match &parameters.bins {
-        Some(bins) => kind_of(bins).to_owned(),
-        None => parameters.projection.unwrap_or_else(|| mechanism.default_projection(*repeats)).to_string(),
+    let kind = match (&parameters.bins, &parameters.components) {
+        (Some(bins), _) => kind_of(bins).to_owned(),
+        (None, Some(_)) => "components".to_owned(),
+        (None, None) => parameters.projection.unwrap_or_else(|| mechanism.default_projection(*repeats)).to_string(),
     };
     (kind, parameters.k)
 }
@@ -489,7 +530,8 @@ fn toss_coins(releaser: &Releaser, release: &Release, rows: Rows<'_>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scumble::mechanism::MechanismId;
+    use scumble::mechanism::{MechanismId, Required};
+    use scumble::plan::plan;
     use scumble::recall::Fixed;
     use scumble::vectors::{Range, Scalars};
 
@@ -508,11 +550,18 @@ mod tests {
 
     fn candidate(id: MechanismId, k: usize) -> Candidate {
         let range = Range::new(0.0, 1.0).unwrap();
-        let mut parameters = Parameters::new(id, 64, k, 1.0, 1.0, range, seed_of(0));
+        let mut parameters =
+            Parameters::new(Required { mechanism: id, dim: 64, k, epsilon: 1.0, beta: 1.0, range, seed: seed_of(0) });
         if id == MechanismId::DpRpGOptB || id == MechanismId::DpOporp {
             parameters.delta = Some(1e-6);
         }
         Candidate::new(parameters, None)
+    }
+
+    /// These numbers with the mechanism left open.
+    fn open(parameters: &Parameters) -> Request {
+        let (parameters, k) = (parameters.clone(), Some(parameters.k));
+        Request { parameters, mechanism: None, k, encoding: None, bytes: None }
     }
 
     fn settings(epsilons: &[f64], repetitions: usize) -> Settings {
@@ -573,15 +622,13 @@ mod tests {
         let found = retrieval(
             Rows::dense(Scalars::F32(&rows), 64),
             Rows::dense(Scalars::F32(&queries), 64),
-            &[Candidate::auto(&guess, &epsilons).unwrap()],
+            &[Candidate::auto(&open(&guess), &epsilons, Public::default()).unwrap()],
             &settings(&epsilons, 1),
             &mut |_, _| (),
         )
         .unwrap();
         for epsilon in epsilons {
-            let parameters = Parameters { epsilon, ..guess.clone() };
-            let best = plan(&Request { parameters, mechanism: None, k: Some(32), encoding: None, bytes: None });
-            let best = best.unwrap().best;
+            let best = plan(&open(&Parameters { epsilon, ..guess.clone() })).unwrap().best;
             let released = found.0.iter().find(|o| o.design == AUTO && o.epsilon == epsilon).unwrap();
             assert_eq!(released.mechanism, best.mechanism.id().to_string());
             assert_eq!(released.encoding, best.encoding);
@@ -604,7 +651,7 @@ mod tests {
             found.estimate(sketch).unwrap().mean
         };
         let plain = measured(&[Candidate::new(guess.clone(), None)]);
-        let auto = measured(&[Candidate::auto(&guess, &epsilons).unwrap()]);
+        let auto = measured(&[Candidate::auto(&open(&guess), &epsilons, Public::default()).unwrap()]);
         assert!(without(&plain) < 0.99, "32 of 64 values lose something");
         assert_eq!(without(&auto), without(&plain));
         assert!(auto.0.iter().all(|o| o.k == 32));

@@ -1,4 +1,4 @@
-//! The paper's figures that need no data: formulas from [`scumble::calibration`] and simulations of the projection laws.
+//! The paper's figures that need no data: formulas from [`scumble_core::calibration`] and simulations of the projection laws.
 //!
 //! Each figure carries the paper's LaTeX label. What the paper draws is a solid or dashed curve; what we add is said in
 //! the caption. Simulations use a fixed generator, so that a page can be made again.
@@ -6,9 +6,9 @@
 use super::claims::Claim;
 use super::plot::{Axis, Figure, Panel, Series, Stroke};
 use rayon::prelude::*;
-use scumble::calibration::{Ratio, gaussian, signs, staircase};
 use scumble::error::ParameterError;
 use scumble::recall::Fixed;
+use scumble_core::calibration::{Ratio, gaussian, signs, staircase};
 
 const DELTA: f64 = 1e-6;
 

@@ -1,9 +1,9 @@
 //! What several tests need: repeatable data and the way to the shared data sets.
 
 use scumble::mechanism::Mechanism;
-use scumble::noise::NoiseKey;
 use scumble::release::{Encoding, Release, Releaser};
 use scumble::vectors::Rows;
+use scumble_core::noise::NoiseKey;
 use std::path::PathBuf;
 
 /// A file of ../shared/data, or `None` with a loud line when it is not there.

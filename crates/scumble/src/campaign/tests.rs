@@ -1,4 +1,5 @@
 use super::*;
+use scumble_core::mechanism::Required;
 use scumble_core::projection::Seed;
 use scumble_core::vectors::Range;
 
@@ -16,7 +17,15 @@ pub(super) fn terms() -> Terms {
 }
 
 fn parameters(id: MechanismId) -> Parameters {
-    let mut parameters = Parameters::new(id, 64, 32, 2.0, 1.0, Range { lo: -1.0, hi: 1.0 }, Seed([3; 32]));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: 64,
+        k: 32,
+        epsilon: 2.0,
+        beta: 1.0,
+        range: Range { lo: -1.0, hi: 1.0 },
+        seed: Seed([3; 32]),
+    });
     parameters.i_understand_this_is_not_dp = id.as_str().starts_with("idp");
     if id.notion() == crate::mechanism::NotionKind::Approximate || parameters.i_understand_this_is_not_dp {
         parameters.delta = Some(1e-6);

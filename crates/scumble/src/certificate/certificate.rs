@@ -4,7 +4,7 @@
 //! those is a function of [`Parameters`], so [`Certificate::check`] recomputes all of it and compares: a certificate
 //! that promises more than its numbers carry does not parse.
 
-use super::{ColumnLayout, ContentHashes, Layout, PersonStatement, Signature, SigningKey};
+use super::{ColumnLayout, ContentHashes, Layout, PersonStatement, PublicKey, Signature, SigningKey};
 use crate::error::{CertificateError, LibraryError};
 use scumble_core::mechanism::{Beside, Mechanism, Parameters};
 use scumble_core::privacy::{Bound, Claim, Guarantee, Individual, Notion, Promise, Unit};
@@ -362,6 +362,17 @@ impl Certificate {
         Ok((certificate, mechanism))
     }
 
+    /// Is it signed with the key of which this is the public half? Reading it has already checked the signature against
+    /// the key that it names.
+    pub fn check_signer(&self, key: &PublicKey) -> Result<(), CertificateError> {
+        let key = key.to_hex();
+        match &self.signature {
+            Some(signature) if signature.public_key == key => Ok(()),
+            Some(signature) => Err(CertificateError::OtherSigner { signer: signature.public_key.clone(), key }),
+            None => Err(CertificateError::NotSigned),
+        }
+    }
+
     /// Derives every number again from the parameters and compares.
     pub fn check(&self) -> Result<Mechanism, LibraryError> {
         if self.schema != SCHEMA {
@@ -420,7 +431,7 @@ impl Certificate {
     }
 
     /// True when both were made with the same projection, so that their rows may be compared.
-    pub fn same_projection(&self, other: &Self) -> Result<(), CertificateError> {
+    pub(crate) fn same_projection(&self, other: &Self) -> Result<(), CertificateError> {
         let (a, b) = (&self.projection, &other.projection);
         let difference = if a.kind != b.kind {
             "kind"

@@ -7,6 +7,7 @@ mod layout;
 mod person;
 mod signature;
 mod statement;
+mod words;
 
 pub(crate) use certificate::hex;
 pub use certificate::{

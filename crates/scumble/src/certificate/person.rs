@@ -21,7 +21,7 @@ pub struct PersonStatement {
 }
 
 impl PersonStatement {
-    /// Composes the loss of `rows` rows by the best rule that holds; see [`Loss::of_person`].
+    /// Composes the loss of `rows` rows by the best rule that holds; see `Loss::of_person`.
     pub fn new(mechanism: &Mechanism, rows: usize, delta: Option<f64>) -> Result<Self, LibraryError> {
         let (epsilon, delta) = Loss::of_person(mechanism, rows, delta)?;
         let guarantee = mechanism.promise().guarantee().expect("it has a loss");

@@ -2,7 +2,7 @@
 //! Bowdler, Martin, Reinsch and Wilkinson (1968). Plain 64-bit floats in a fixed order.
 
 /// A symmetric matrix as `V diag(values) V'`.
-pub struct Eigen {
+pub(crate) struct Eigen {
     /// From the largest to the smallest.
     pub values: Vec<f64>,
     /// The unit vector of each value, one after the other.
@@ -10,7 +10,7 @@ pub struct Eigen {
 }
 
 /// Decomposes a symmetric `n x n` matrix.
-pub fn eigen(matrix: &[f64], n: usize) -> Eigen {
+pub(crate) fn eigen(matrix: &[f64], n: usize) -> Eigen {
     assert_eq!(matrix.len(), n * n, "a square matrix");
     if n == 0 {
         return Eigen { values: Vec::new(), vectors: Vec::new() };

@@ -3,6 +3,7 @@
 
 use super::{DecodeError, Decoder};
 use crate::columns::Column;
+use crate::error::{Fault, Kind};
 use crate::files::atomic::{Pending, publish};
 use crate::files::parquet::{FileWriter, Sketch};
 use crate::files::{WriteError, npy};
@@ -22,6 +23,15 @@ pub enum DecodeFileError {
     /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+}
+
+impl Fault for DecodeFileError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Decode(error) => error.kind(),
+            Self::Write(error) => error.kind(),
+        }
+    }
 }
 
 /// Decodes a release into `.npy` (float32 `[rows, k]`) or `.parquet` (`id`, `label` where there are any, `decoded`),
@@ -56,8 +66,8 @@ pub fn write(path: &Path, decoder: &Decoder, release: &Release) -> Result<(), De
             writer.finish(&[from]).map_err(failed)?
         }
         _ => {
-            let message = "decoded rows must end in .npy or .parquet".into();
-            return Err(WriteError::Io { path: path.to_owned(), message }.into());
+            let (path, endings) = (path.to_owned(), ".npy or .parquet");
+            return Err(WriteError::Ending { path, what: "decoded rows", endings }.into());
         }
     };
     Ok(publish(vec![written])?)

@@ -10,7 +10,7 @@
 //!
 //! [`Method::Bounds`] needs no fit: it moves each value to the nearest that a row can have.
 
-pub mod eigen;
+pub(crate) mod eigen;
 mod file;
 mod fit;
 pub(crate) mod moments;
@@ -18,12 +18,13 @@ mod scale;
 
 pub use file::{DecodeFileError, write};
 
-use crate::error::{LibraryError, SearchError};
+use crate::error::{Fault, Kind, LibraryError, SearchError};
 use crate::release::Release;
 use crate::search::{self, Bounds, Hit, Metric, Queries, Reading, each_product};
 use rayon::prelude::*;
 use scale::Scales;
 use scumble_core::simd::{self, Level};
+use std::str::FromStr;
 
 /// How rows are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,19 @@ pub enum Method {
     Scale,
 }
 
+impl FromStr for Method {
+    type Err = LibraryError;
+
+    fn from_str(name: &str) -> Result<Self, LibraryError> {
+        match name {
+            "bounds" => Ok(Self::Bounds),
+            "wiener" => Ok(Self::Wiener),
+            "scale" => Ok(Self::Scale),
+            _ => Err(SearchError::UnknownMethod.into()),
+        }
+    }
+}
+
 /// Why a release is not decoded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DecodeError {
@@ -46,6 +60,15 @@ pub enum DecodeError {
     /// Decoding is known to hurt here, or its conditions do not hold.
     #[error("not decoded: {0}")]
     Refused(#[from] Refused),
+}
+
+impl Fault for DecodeError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Parameter(error) => error.kind(),
+            Self::Refused(_) => Kind::NotIdentifiable,
+        }
+    }
 }
 
 /// A condition that does not hold.

@@ -7,6 +7,10 @@ use thiserror::Error;
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant is its own message
 pub enum CertificateError {
+    #[error("the release is signed by {signer}, not by {key}")]
+    OtherSigner { signer: String, key: String },
+    #[error("the release is not signed; it must be, with the given key")]
+    NotSigned,
     #[error("not a scumble certificate: {fault}")]
     Text { fault: String },
     #[error("the certificate's text is not in its canonical form: it was altered")]
@@ -41,6 +45,8 @@ pub enum KeyError {
     Signing,
     #[error("not a public key; give the .pub file that ‹keygen()› has made")]
     Public,
+    #[error("not a sticky key; make one with ‹keygen()› ‹sticky›")]
+    Sticky,
 }
 
 /// The parts of a release.

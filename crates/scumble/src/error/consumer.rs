@@ -21,6 +21,10 @@ pub enum SearchError {
     QueryLength { found: usize, k: usize },
     #[error("queries have {found} attributes, the database {expected}")]
     QueryDim { found: usize, expected: usize },
+    #[error("metric must be hamming, cosine or inner-product")]
+    UnknownMetric,
+    #[error("decode must be wiener, scale or bounds")]
+    UnknownMethod,
     #[error("decoded rows are values: rank them by cosine or inner product, and ask for at least one")]
     Decoded,
 }

@@ -7,6 +7,7 @@ mod accounting;
 mod campaign;
 mod certificate;
 mod consumer;
+mod fault;
 mod refusal;
 mod structure;
 
@@ -14,6 +15,7 @@ pub use accounting::AccountingError;
 pub use campaign::{CampaignError, TermsError};
 pub use certificate::{CertificateError, KeyError, PartsError};
 pub use consumer::{SearchError, StatisticsError, TrainingError};
+pub use fault::{Fault, Kind};
 pub use refusal::{NotAmplified, NotPrivate};
 pub use scumble_core::error::*;
 pub use structure::StructureError;

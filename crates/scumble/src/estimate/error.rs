@@ -1,6 +1,6 @@
 //! Why a release does not tell a similarity.
 
-use crate::error::{CertificateError, SearchError};
+use crate::error::{CertificateError, Fault, Kind, SearchError};
 use scumble_core::mechanism::MechanismId;
 use thiserror::Error;
 
@@ -24,6 +24,16 @@ pub enum EstimateError {
         /// Rows there are.
         rows: usize,
     },
+}
+
+impl Fault for EstimateError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Projection(_) | Self::Query(_) => Kind::Parameter,
+            Self::NotIdentifiable(_) => Kind::NotIdentifiable,
+            Self::NoSuchRow { .. } => Kind::NoSuchRow,
+        }
+    }
 }
 
 /// What a kind of release does not tell.

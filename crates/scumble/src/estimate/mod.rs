@@ -12,13 +12,16 @@
 
 mod bins;
 mod error;
+mod quantity;
 
 pub mod variance;
 
 pub use error::{EstimateError, NotIdentifiable};
+pub use quantity::{Quantity, UnknownQuantity};
 
 use crate::error::SearchError;
 use crate::release::{Encoding, Release};
+use crate::words::number;
 use scumble_core::mechanism::{MechanismId, Moments, Perturbation};
 use scumble_core::noise::FlipTable;
 use scumble_core::projection::ProjectionKind;
@@ -60,6 +63,21 @@ impl Estimate {
         }
         let root = discriminant.sqrt();
         Self { interval: ((half_b - root) / a, (half_b + root) / a), ..plain }
+    }
+
+    /// Why it has no value, if it has none.
+    pub fn why_undefined(&self) -> Option<&'static str> {
+        const WHY: &str = "undefined: the noise is larger than a row's length, or the estimate leaves its domain";
+        self.value.is_nan().then_some(WHY)
+    }
+
+    /// The value and its interval, in words.
+    pub fn words(&self) -> String {
+        let (value, (from, to)) = (number(self.value), self.interval);
+        match self.why_undefined() {
+            Some(why) => why.into(),
+            None => format!("{value:<12} 95% interval {} to {}", number(from), number(to)),
+        }
     }
 
     fn undefined() -> Self {

@@ -40,7 +40,7 @@ impl Sketch {
     }
 
     /// [`Self::inner_product`] when the query y is exact (projected, without noise): `s2 B + c(AB + g² + ...)`.
-    pub fn inner_product_exact_query(&self, a: f64, b: f64, g: f64, cross: f64) -> f64 {
+    pub(crate) fn inner_product_exact_query(&self, a: f64, b: f64, g: f64, cross: f64) -> f64 {
         self.s2 * b + self.c * (a * b + g * g + self.excess * cross)
     }
 
@@ -58,17 +58,17 @@ impl Sketch {
     /// Upper form of [`Self::inner_product`] for a consumer who sees the release alone and does not know the cross sum.
     ///
     /// `0 <= sum u_i² v_i² <= AB`: a negative excess is dropped, a positive one (very sparse, s > 3) takes all of AB.
-    pub fn inner_product_upper(&self, a: f64, b: f64, g: f64) -> f64 {
+    pub(crate) fn inner_product_upper(&self, a: f64, b: f64, g: f64) -> f64 {
         self.inner_product(a, b, g, self.worst(a * b))
     }
 
     /// Upper form of [`Self::squared_norm`] without the fourth-power sum.
-    pub fn squared_norm_upper(&self, a: f64) -> f64 {
+    pub(crate) fn squared_norm_upper(&self, a: f64) -> f64 {
         self.squared_norm(a, self.worst(a * a))
     }
 
     /// Upper form of [`Self::squared_distance`] without the fourth-power sum.
-    pub fn squared_distance_upper(&self, d: f64) -> f64 {
+    pub(crate) fn squared_distance_upper(&self, d: f64) -> f64 {
         self.squared_distance(d, self.worst(d * d))
     }
 

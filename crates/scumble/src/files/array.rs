@@ -7,6 +7,7 @@ use super::Source;
 use super::batch::{Batch, Layout, Shared, Values};
 use super::error::{ReadError, ReadErrorKind};
 use super::input::{self, Pool, Stream};
+use super::memory;
 use crate::columns::Column;
 use half::f16;
 use std::fs::File;
@@ -134,6 +135,7 @@ impl Body {
             Self::File { file, .. } => {
                 check_length(path, &file, None, bytes)?;
                 all.reserve_exact(bytes as usize);
+                memory::in_huge_pages(&mut all);
                 read_up_to(path, &file, bytes, &mut all)?;
             }
             Self::Gzip(mut stream) => {

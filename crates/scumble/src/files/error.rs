@@ -1,6 +1,6 @@
 //! What can be wrong with a file, one variant per way. For the operator only: no message holds a cell's value.
 
-use scumble_core::error::ParameterError;
+use crate::error::{Fault, Kind, ParameterError};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,16 @@ impl ReadError {
 }
 
 impl std::error::Error for ReadError {}
+
+impl Fault for ReadError {
+    fn kind(&self) -> Kind {
+        match self.kind {
+            ReadErrorKind::NoCertificate => Kind::NoCertificate,
+            ReadErrorKind::Io(_) => Kind::File,
+            _ => Kind::Data { row: self.row, column: None },
+        }
+    }
+}
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -225,6 +235,8 @@ pub enum ReadErrorKind {
     ReleasedType,
     #[error("text with a line break or a NUL, which no release has; get the release again from its source")]
     ReleasedText,
+    #[error("no labels in it; name a file or a ‹label› column")]
+    NoLabels,
     #[error("{found} entries for {expected} rows")]
     Count { found: u64, expected: u64 },
 }
@@ -238,6 +250,23 @@ pub enum WriteError {
     /// Only two kinds of release files are written.
     #[error("{}: output must end in .parquet or .npy", one_line(&.0.to_string_lossy()))]
     Kind(PathBuf),
+    /// Nor are all kinds of other files.
+    #[error("{}: {what} must end in {endings}; nothing was written", one_line(&path.to_string_lossy()))]
+    Ending {
+        /// The file.
+        path: PathBuf,
+        /// What would be in it.
+        what: &'static str,
+        /// How its name may end.
+        endings: &'static str,
+    },
+    /// Parquet numbers rows that have no ids, and a signature covers the ids.
+    #[error(
+        "{}: its signature would be lost, because this format numbers rows that have no ids: give ids before signing, or \
+         write .npy; nothing was written",
+        one_line(&.0.to_string_lossy())
+    )]
+    SignatureLost(PathBuf),
     /// The operating system refused: no such folder, disk full, no permission.
     #[error("{}: {message}; nothing was written", one_line(&path.to_string_lossy()))]
     Io {
@@ -257,6 +286,12 @@ pub enum WriteError {
     /// Blocks of one release must agree with each other and with the encoding.
     #[error("internal: {0}")]
     Block(&'static str),
+}
+
+impl Fault for WriteError {
+    fn kind(&self) -> Kind {
+        Kind::File
+    }
 }
 
 impl WriteError {

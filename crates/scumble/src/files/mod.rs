@@ -14,14 +14,18 @@
 mod array;
 pub(crate) mod atomic;
 mod batch;
+mod certify;
 mod columns;
 mod csv;
 mod error;
 mod folder;
+mod gather;
 mod ids;
 mod idx;
 mod input;
+mod keys;
 mod libsvm;
+mod memory;
 pub(crate) mod npy;
 pub(crate) mod parquet;
 mod part;
@@ -35,8 +39,14 @@ mod verify;
 mod writer;
 
 pub use batch::{Batch, Piece, Shared, Values};
+pub use certify::Certifier;
 pub use columns::{IdCheck, find_column};
 pub use error::{ReadError, ReadErrorKind, WriteError};
+pub use gather::{Gather, PersonsOf, row_names};
+pub use keys::{
+    KeyFileError, make_signing_key, make_sticky_key, others_may_read, read_public_key, read_signing_key,
+    read_sticky_key, write_new,
+};
 pub use parquet::{MECHANISM_KEY, write_table};
 pub use part::{Part, release_part, row_groups};
 pub use persons::{Pass, Persons, Ranking, retain_rows};
@@ -53,6 +63,7 @@ pub use verify::{Check, Outcome, Verification, verify};
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};
 
 use crate::columns::Column;
+use crate::error::{Fault, Kind};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -77,6 +88,12 @@ pub enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("format must be npy, parquet, csv, tsv, libsvm or idx")]
 pub struct UnknownFormat;
+
+impl Fault for UnknownFormat {
+    fn kind(&self) -> Kind {
+        Kind::Parameter
+    }
+}
 
 impl FromStr for Format {
     type Err = UnknownFormat;

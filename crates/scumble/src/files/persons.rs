@@ -209,7 +209,7 @@ impl Pass<'_> {
     }
 
     /// True if the persons were those of the first pass, row by row: else the choice was made for another file.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.rows == self.persons.rows && self.seen.finalize() == self.persons.seen
     }
 }

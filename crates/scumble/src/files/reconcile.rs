@@ -7,6 +7,7 @@ use crate::ledger::Account;
 use scumble_core::mechanism::Beside;
 use serde::{Serialize, Serializer};
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What became of an entry's release.
@@ -44,6 +45,19 @@ pub struct Reconciled {
     /// The file, if it is here.
     #[serde(serialize_with = "lossy")]
     pub file: Option<PathBuf>,
+}
+
+impl fmt::Display for Reconciled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} #{}  ", self.dataset, self.entry)?;
+        match (self.trace, &self.file) {
+            (Trace::Found, Some(file)) => write!(f, "charged: {}", file.display()),
+            (Trace::Unpaid, Some(file)) => write!(f, "NOT CHARGED, it was given back: {}", file.display()),
+            (Trace::Unfinished, _) => f.write_str("reserved: a run is going on, or has crashed; it counts as spent"),
+            (Trace::GivenBack, _) => f.write_str("given back"),
+            _ => f.write_str("charged; its file is not among those given"),
+        }
+    }
 }
 
 /// A name as text: JSON has no other bytes.

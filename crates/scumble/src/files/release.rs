@@ -13,7 +13,7 @@ use super::writer::{ReleaseWriter, ReleasedBlock};
 use super::{Batch, Piece, ReadOptions, Source, open};
 use crate::certificate::{Certificate, PersonStatement, SigningKey};
 use crate::columns::Column;
-use crate::error::{DataError, LibraryError};
+use crate::error::{DataError, Fault, Kind, LibraryError};
 use crate::ledger::{Budget, Charge, Ledger, LedgerError};
 use scumble_core::entropy::NoEntropy;
 use scumble_core::parallel;
@@ -168,23 +168,19 @@ pub enum JobError {
     InsideInput(PathBuf),
 }
 
-impl JobError {
-    /// True for a refusal on grounds of privacy or budget.
-    pub fn is_refusal(&self) -> bool {
+impl Fault for JobError {
+    fn kind(&self) -> Kind {
         match self {
-            Self::Parameter(error) => error.is_refusal(),
-            Self::Ledger(error) => error.is_refusal(),
-            Self::StickyNeedsIds | Self::LearnedFromInput { .. } => true,
-            Self::Read(_)
-            | Self::Row { .. }
-            | Self::Write(_)
-            | Self::NoEntropy(_)
-            | Self::PersonsWithoutRows
-            | Self::PartWithoutKey
-            | Self::Stopped
-            | Self::Changed(_)
-            | Self::SameFile(_)
-            | Self::InsideInput(_) => false,
+            Self::Parameter(error) => error.kind(),
+            Self::Read(error) => error.kind(),
+            Self::Row { error, .. } => error.kind(),
+            Self::Write(error) => error.kind(),
+            Self::Ledger(error) => error.kind(),
+            Self::StickyNeedsIds | Self::LearnedFromInput { .. } => Kind::NotPrivate,
+            Self::PersonsWithoutRows => Kind::Parameter,
+            Self::SameFile(_) | Self::InsideInput(_) => Kind::File,
+            Self::NoEntropy(_) | Self::PartWithoutKey | Self::Changed(_) => Kind::Run,
+            Self::Stopped => Kind::Stopped,
         }
     }
 }

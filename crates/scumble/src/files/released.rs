@@ -8,7 +8,7 @@ use super::writer::{CERTIFICATE_KEY, sidecar};
 use super::{Format, folder, npy};
 use crate::certificate::{ColumnLayout, Content, ContentHasher, ContentHashes, hex};
 use crate::columns::{Column, ElementType};
-use crate::error::LibraryError;
+use crate::error::{Fault, Kind, LibraryError};
 use crate::release::Release;
 use rayon::prelude::*;
 use scumble_core::mechanism::{Beside, Mechanism};
@@ -112,6 +112,15 @@ pub enum OpenError {
         /// What is wrong.
         fault: ReleaseFault,
     },
+}
+
+impl Fault for OpenError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::Release { .. } => Kind::Certificate,
+        }
+    }
 }
 
 /// What is wrong with a release.

@@ -57,8 +57,12 @@ pub fn write_release(path: &Path, release: &Release) -> Result<(), WriteError> {
         let bytes = &release.bytes()[rows.start * width..rows.end * width];
         writer.write(ReleasedBlock { rows: rows.len(), bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
     }
+    let own = release.certificate();
+    if own.signature.is_some() && own.content != Content::from(writer.hashes()) {
+        return Err(WriteError::SignatureLost(path.to_owned()));
+    }
     writer.finish(|hashes| {
-        let (own, rows, content) = (release.certificate(), hashes.rows, Content::from(hashes));
+        let (rows, content) = (hashes.rows, Content::from(hashes));
         if own.content == content {
             return own.to_json(); // with its signature, if it has one
         }
@@ -168,7 +172,7 @@ impl ReleaseWriter {
     }
 
     /// The same with public files beside it, `OUT.bins` and the like, that its certificate names by their hash.
-    pub fn with_beside(mut self, files: Vec<(&'static str, Vec<u8>)>) -> Result<Self, WriteError> {
+    pub(crate) fn with_beside(mut self, files: Vec<(&'static str, Vec<u8>)>) -> Result<Self, WriteError> {
         for (kind, content) in files {
             let place = sidecar(&self.path, &format!(".{kind}"));
             let mut pending = Pending::create(&place)?;

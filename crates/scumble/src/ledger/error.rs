@@ -1,7 +1,7 @@
 //! What a ledger refuses, and what is wrong with one.
 
 use crate::accounting::{Budget, Loss, Neighbours};
-use crate::error::LibraryError;
+use crate::error::{Fault, Kind, LibraryError};
 use scumble_core::privacy::Unit;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -88,17 +88,17 @@ pub enum LedgerError {
     Storage(#[from] StorageError),
 }
 
-impl LedgerError {
-    /// True for a refusal (exit status 1 of the command line).
-    pub fn is_refusal(&self) -> bool {
+impl Fault for LedgerError {
+    fn kind(&self) -> Kind {
         match self {
-            Self::Parameter(error) => error.is_refusal(),
-            Self::OverBudget(_) | Self::Resembles { .. } | Self::ProtectsLess { .. } | Self::NoDelta { .. } => true,
-            Self::Name { .. }
-            | Self::NoBudget { .. }
-            | Self::OtherBudget { .. }
-            | Self::OtherNeighbours { .. }
-            | Self::Storage(_) => false,
+            Self::Parameter(error) => error.kind(),
+            Self::OverBudget(_) => Kind::OverBudget,
+            Self::Resembles { .. } => Kind::Refused,
+            Self::ProtectsLess { .. } | Self::NoDelta { .. } => Kind::NotPrivate,
+            Self::Name { .. } | Self::NoBudget { .. } | Self::OtherBudget { .. } | Self::OtherNeighbours { .. } => {
+                Kind::Parameter
+            }
+            Self::Storage(_) => Kind::File,
         }
     }
 }

@@ -282,7 +282,7 @@ impl Ledger {
     }
 
     /// Reserves what a sticky release costs: nothing if these rows show nothing new.
-    pub fn reserve_sticky(
+    pub(crate) fn reserve_sticky(
         &mut self,
         dataset: &str,
         budget: Option<Budget>,

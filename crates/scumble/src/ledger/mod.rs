@@ -5,6 +5,7 @@ mod error;
 #[allow(clippy::module_inception)] // the file itself, beside what it adds up
 mod ledger;
 mod names;
+mod words;
 
 pub use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
 pub use charge::Charge;

@@ -1,15 +1,17 @@
 //! What a user asks for, and the defaults for what is not said. The one place where defaults are decided.
 
 use super::{PlanError, Public, Request, plan_with_public};
+use crate::certificate::hex;
+use crate::error::{Fault, Kind, ParameterError};
 use scumble_core::entropy::NoEntropy;
-use scumble_core::error::ParameterError;
-use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Purpose, SignrpMode};
+use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Purpose, Required, SignrpMode};
 use scumble_core::noise::NoiseKey;
 use scumble_core::privacy::Unit;
 use scumble_core::projection::{Partition, ProjectionKind, Seed, TableFile};
 use scumble_core::release::{Encoding, Releaser};
 use scumble_core::vectors::Range;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Why a request has no mechanism.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -59,18 +61,17 @@ pub enum AskError {
     },
 }
 
-impl AskError {
-    /// True for a refusal on privacy grounds.
-    pub fn is_refusal(&self) -> bool {
+impl Fault for AskError {
+    fn kind(&self) -> Kind {
         match self {
-            Self::Plan(error) => error.is_refusal(),
-            Self::NoEntropy(_)
-            | Self::NoBeta { .. }
+            Self::Plan(error) => error.kind(),
+            Self::NoEntropy(error) => error.kind(),
+            Self::NoBeta { .. }
             | Self::NoBytes
             | Self::PureWithDelta { .. }
             | Self::RawWithK { .. }
             | Self::NoMechanism
-            | Self::NoK { .. } => false,
+            | Self::NoK { .. } => Kind::Parameter,
         }
     }
 }
@@ -138,6 +139,50 @@ pub struct Ask {
     pub grid_exponent: Option<i32>,
     #[serde(default)]
     pub i_understand_this_is_not_dp: bool,
+}
+
+/// The dimension and what is asked for, from the JSON of both.
+pub fn parse_ask(text: &str) -> serde_json::Result<(usize, Ask)> {
+    let mut fields: Map<String, Value> = serde_json::from_str(text)?;
+    let dim = serde_json::from_value(fields.remove("dim").unwrap_or_default())?;
+    Ok((dim, serde_json::from_value(fields.into())?))
+}
+
+/// What is on the menu.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs)] // each field is that of `MechanismId`
+pub struct Described {
+    pub id: &'static str,
+    pub notion: String,
+    pub output: &'static str,
+    pub paper: &'static str,
+    pub summary: &'static str,
+}
+
+/// Every mechanism, in the order of the list of ids.
+pub fn described() -> Vec<Described> {
+    let describe = |id: &MechanismId| Described {
+        id: id.as_str(),
+        notion: format!("{:?}", id.notion()).to_lowercase(),
+        output: id.output().as_str(),
+        paper: id.paper(),
+        summary: id.summary(),
+    };
+    MechanismId::ALL.iter().map(describe).collect()
+}
+
+/// Parameters as JSON, with the content of the public files that they name.
+pub fn with_content(parameters: &Parameters) -> Value {
+    let mut json = serde_json::to_value(parameters).expect("parameters have only JSON values");
+    for (name, content) in parameters.beside() {
+        let (field, text) = match String::from_utf8(content) {
+            Ok(text) if name == "bins" => ("text", text),
+            Ok(text) => ("content", hex(text.as_bytes())),
+            Err(error) => ("content", hex(error.as_bytes())),
+        };
+        json[name][field] = text.into();
+    }
+    json
 }
 
 impl Ask {
@@ -238,7 +283,15 @@ impl Ask {
             density: self.density,
             grid_exponent: self.grid_exponent,
             i_understand_this_is_not_dp: self.i_understand_this_is_not_dp,
-            ..Parameters::new(id, dim, k.unwrap_or(1), self.epsilon, beta, self.range, seed)
+            ..Parameters::new(Required {
+                mechanism: id,
+                dim,
+                k: k.unwrap_or(1),
+                epsilon: self.epsilon,
+                beta,
+                range: self.range,
+                seed,
+            })
         };
         Ok(Request { parameters, mechanism, k, encoding: self.encoding, bytes: self.bytes })
     }

@@ -8,15 +8,19 @@ mod ask;
 mod candidates;
 mod forecast;
 mod public;
+mod read;
 mod sample;
 mod typical;
+mod words;
 
-pub use ask::{Ask, AskError};
+pub use ask::{Ask, AskError, Described, described, parse_ask, with_content};
 pub use forecast::{Flips, Forecast, StandardErrors};
 pub use public::{Public, images_like, plan_with_public};
+pub use read::PublicSample;
 pub use sample::{Measured, MeasuredAccuracy, MeasuredRecall};
+pub use words::LookedAt;
 
-use crate::error::{DataError, LibraryError, ParameterError};
+use crate::error::{DataError, Fault, Kind, LibraryError, ParameterError};
 use crate::release::{Encoder, Encoding, ReleaseError};
 use candidates::Candidate;
 use rayon::prelude::*;
@@ -135,20 +139,19 @@ impl From<ParameterError> for PlanError {
     }
 }
 
-impl PlanError {
-    /// True for a refusal on privacy grounds.
-    pub fn is_refusal(&self) -> bool {
+impl Fault for PlanError {
+    fn kind(&self) -> Kind {
         match self {
-            Self::Parameters(error) => error.is_refusal(),
-            Self::Sample(_)
-            | Self::SampleTooSmall { .. }
+            Self::Parameters(error) => error.kind(),
+            Self::Sample(error) => error.kind(),
+            Self::SampleTooSmall { .. }
             | Self::PublicSampleTooSmall { .. }
             | Self::Labels { .. }
             | Self::TooLongToLearn { .. }
             | Self::NothingFits { .. }
             | Self::RowTooLong { .. }
             | Self::Trial(_)
-            | Self::UnknownLike { .. } => false,
+            | Self::UnknownLike { .. } => Kind::Parameter,
         }
     }
 }

@@ -191,7 +191,7 @@ impl Law {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scumble_core::mechanism::MechanismId;
+    use scumble_core::mechanism::{MechanismId, Required};
     use scumble_core::projection::Seed;
 
     #[test]
@@ -200,8 +200,15 @@ mod tests {
             [(0.0, 1.0, 9.2, 0.19), (-1.0, 1.0, 1.0, 1.0), (0.0, 1.0, 24.0, 1.0), (-2.0, 0.0, 5.0, 0.5)]
         {
             let range = Range::new(lo, hi).unwrap();
-            let mut parameters =
-                Parameters::new(MechanismId::DpOporpStaircase, 784, 64, 1.0, 1.0, range, Seed([0; 32]));
+            let mut parameters = Parameters::new(Required {
+                mechanism: MechanismId::DpOporpStaircase,
+                dim: 784,
+                k: 64,
+                epsilon: 1.0,
+                beta: 1.0,
+                range,
+                seed: Seed([0; 32]),
+            });
             (parameters.norm, parameters.density) = (Some(norm), Some(density));
             let typical = Typical::from_public(&parameters);
             let rows = (typical.offsets.len() - 1) as f64;

@@ -148,7 +148,7 @@ impl Features {
     }
 
     /// All values in C order, when the rows are dense.
-    pub fn as_dense(&self) -> Option<&[f32]> {
+    pub(crate) fn as_dense(&self) -> Option<&[f32]> {
         match &self.store {
             Store::Dense(values) => Some(values),
             Store::Sparse { .. } => None,

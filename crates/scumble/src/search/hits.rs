@@ -8,6 +8,9 @@ use serde_json::json;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+/// How a file of hits may end.
+const ENDINGS: &str = ".csv, .json, .parquet or .npy";
+
 /// Writes hits by the path's extension, complete or not at all.
 ///
 /// `.csv` and `.parquet`: one line a hit with `query`, `rank` (from 1), `row`, `id` (if the release has ids), `score`.
@@ -15,13 +18,12 @@ use std::path::Path;
 /// there are fewer rows than `top`.
 pub fn write_hits(path: &Path, hits: &[Vec<Hit>], top: usize, ids: Option<&Column>) -> Result<(), WriteError> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let kind = |message: &str| WriteError::Io { path: path.to_owned(), message: message.into() };
     let write: fn(Pending, &Hits<'_>) -> io::Result<Pending> = match extension {
         "csv" => csv,
         "json" => json,
         "npy" => npy,
         "parquet" => parquet,
-        _ => return Err(kind("results must end in .csv, .json, .parquet or .npy")),
+        _ => return Err(WriteError::Ending { path: path.to_owned(), what: "results", endings: ENDINGS }),
     };
     let top = top.min(hits.iter().map(Vec::len).max().unwrap_or(0).max(1));
     let pending = Pending::create(path)?;

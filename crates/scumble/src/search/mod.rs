@@ -6,6 +6,7 @@
 
 mod hits;
 mod kernels;
+mod metric;
 mod select;
 mod symbols;
 mod table;
@@ -642,6 +643,25 @@ mod tests {
                 })
                 .collect();
             assert!(all.iter().all(|this| *this == all[0]), "{width}");
+        }
+    }
+
+    /// One query, as rows lie: every number of rows around groups of eight, also where no bit agrees.
+    #[test]
+    fn plain_distances_are_equal_at_every_level() {
+        for width in [1, 31, 32, 63, 64, 65, 128] {
+            let query: Vec<u8> = (0..width).map(|i| (i * 37) as u8).collect();
+            for count in 0..40 {
+                let byte =
+                    |i: usize| if (i / width).is_multiple_of(3) { !query[i % width] } else { ((i * 7919) >> 3) as u8 };
+                let rows: Vec<u8> = (0..count * width).map(byte).collect();
+                for level in Level::all() {
+                    let mut out = vec![0; count];
+                    kernels::plain_distances(level, &rows, &query, &mut out);
+                    let differing = |row: &[u8]| row.iter().zip(&query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
+                    assert!(rows.chunks_exact(width).map(differing).eq(out), "{width} {count} {level:?}");
+                }
+            }
         }
     }
 

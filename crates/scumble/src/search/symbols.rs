@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::release::{Encoding, Release, Releaser};
     use crate::search::ExactQueries;
-    use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
+    use scumble_core::mechanism::{Mechanism, MechanismId, Parameters, Required};
     use scumble_core::projection::Seed;
     use scumble_core::simd;
     use scumble_core::vectors::{Range, Rows, Scalars};
@@ -126,7 +126,15 @@ mod tests {
 
     fn release(id: MechanismId, symbols: Option<u8>, k: usize, data: &[f32]) -> Release {
         let range = Range { lo: 0.0, hi: 1.0 };
-        let mut parameters = Parameters::new(id, 40, k, 2.0, 1.0, range, Seed([5; 32]));
+        let mut parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: 40,
+            k,
+            epsilon: 2.0,
+            beta: 1.0,
+            range,
+            seed: Seed([5; 32]),
+        });
         parameters.symbols = symbols;
         let encoding = (id == MechanismId::DpOporpStaircase).then_some(Encoding::B4);
         let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), encoding).unwrap();

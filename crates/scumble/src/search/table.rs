@@ -246,12 +246,20 @@ mod tests {
     use super::*;
     use crate::release::{Encoding, Releaser};
     use crate::search::{ExactQueries, search};
-    use scumble_core::mechanism::{MechanismId, Parameters};
+    use scumble_core::mechanism::{MechanismId, Parameters, Required};
     use scumble_core::projection::Seed;
     use scumble_core::vectors::{Range, Rows, Scalars};
 
     fn release(id: MechanismId, encoding: Encoding, rows: usize, seed: u8) -> Release {
-        let parameters = Parameters::new(id, 40, 24, 4.0, 1.0, Range::new(0.0, 1.0).unwrap(), Seed([seed; 32]));
+        let parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: 40,
+            k: 24,
+            epsilon: 4.0,
+            beta: 1.0,
+            range: Range::new(0.0, 1.0).unwrap(),
+            seed: Seed([seed; 32]),
+        });
         let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), Some(encoding)).unwrap();
         let data: Vec<f32> = (0..40 * rows).map(|i| (i * 7919 % 101) as f32 / 100.0).collect();
         Release::from_rows(&releaser, Rows::dense(Scalars::F32(&data), 40)).unwrap()

@@ -191,7 +191,7 @@ impl Statistics {
 /// The figures of a release.
 ///
 /// ```
-/// use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+/// use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 /// use scumble::projection::Seed;
 /// use scumble::release::{Release, Releaser};
 /// use scumble::statistics::{self, Options};
@@ -200,7 +200,7 @@ impl Statistics {
 /// // 5,000 private rows of 4 attributes: attribute j is 1 in a share of .2 (j + 1) of the rows.
 /// let values: Vec<f32> = (0..5000 * 4).map(|i| f32::from(u8::from(i / 4 % 5 <= i % 4))).collect();
 /// let range = Range::new(0.0, 1.0)?;
-/// let parameters = Parameters::new(MechanismId::RawStaircase, 4, 4, 2.0, 1.0, range, Seed([7; 32]));
+/// let parameters = Parameters::new(Required { mechanism: MechanismId::RawStaircase, dim: 4, k: 4, epsilon: 2.0, beta: 1.0, range, seed: Seed([7; 32]) });
 /// let releaser = Releaser::new(Mechanism::new(parameters)?, None)?;
 /// let release = Release::from_rows(&releaser, Rows::dense(Scalars::F32(&values), 4))?;
 /// let told = statistics::of(&release, &Options::default())?;

@@ -1,6 +1,9 @@
 //! What a classifier learns from rows: class labels, and a model that noise does not lead astray.
 
+mod labels;
 pub mod ridge;
+
+pub use labels::{LabelsError, read_classes};
 
 use crate::error::{LibraryError, TrainingError};
 use crate::recall::Features;

@@ -95,7 +95,7 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::{Mechanism, MechanismId, Parameters};
+    use crate::mechanism::{Mechanism, MechanismId, Parameters, Required};
     use crate::projection::Seed;
     use crate::vectors::Range;
 
@@ -105,7 +105,15 @@ mod tests {
         let inner = |epsilon: f64, density: f64| {
             let range = Range::new(0.0, 1.0).unwrap();
             let id = MechanismId::DpOporpZones;
-            let parameters = Parameters::new(id, 171_642, 1024, epsilon, 1.0, range, Seed([1; 32]));
+            let parameters = Parameters::new(Required {
+                mechanism: id,
+                dim: 171_642,
+                k: 1024,
+                epsilon,
+                beta: 1.0,
+                range,
+                seed: Seed([1; 32]),
+            });
             let parameters = Parameters { norm: Some(3.5), density: Some(density), symbols: Some(3), ..parameters };
             let mechanism = Mechanism::new(parameters.clone()).unwrap();
             let Perturbation::Symbols { classes: Classes::Zones { cuts }, .. } = mechanism.perturbation() else {

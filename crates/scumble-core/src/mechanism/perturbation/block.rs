@@ -60,7 +60,9 @@ impl BlockPerturbation {
             (Self::Symbols(symbols), Sketches::I16(x)) => symbols.draw(x, out.symbols(x.len()), source),
             (Self::Symbols(symbols), Sketches::I32(x)) => symbols.draw(x, out.symbols(x.len()), source),
             (Self::Noise { shift, clip, noise }, Sketches::I16(x)) => {
-                x.iter_mut().for_each(|x| *x = prepared((*x).into(), *shift, *clip) as i16);
+                if (*shift, *clip) != (0, None) {
+                    x.iter_mut().for_each(|x| *x = prepared((*x).into(), *shift, *clip) as i16);
+                }
                 out.add_noise(noise, x, source);
             }
             (Self::Noise { shift, clip, noise }, Sketches::I32(x)) => {
@@ -141,7 +143,7 @@ impl Released {
 mod tests {
     use super::*;
     use crate::exact::rational;
-    use crate::mechanism::{Mechanism, MechanismId, Parameters};
+    use crate::mechanism::{Mechanism, MechanismId, Parameters, Required};
     use crate::noise::{Laplace, Noise, SecretRng};
     use crate::projection::Seed;
     use crate::vectors::Range;
@@ -155,7 +157,15 @@ mod tests {
             for (symbols, thresholds) in [(Some(3), vec![]), (Some(5), vec![]), (None, vec![lo / 2.0 - 0.1, hi / 2.0])]
             {
                 let (id, dim, beta) = (MechanismId::DpOporpZones, 8 * attributes, range.width());
-                let parameters = Parameters::new(id, dim, 8, 2.0, beta, range, Seed([3; 32]));
+                let parameters = Parameters::new(Required {
+                    mechanism: id,
+                    dim,
+                    k: 8,
+                    epsilon: 2.0,
+                    beta,
+                    range,
+                    seed: Seed([3; 32]),
+                });
                 let mechanism = Mechanism::new(Parameters { symbols, thresholds, ..parameters }).unwrap();
                 let (low, high) = mechanism.grid().bounds();
                 let bound = attributes as i64 * i64::from(low.abs().max(high.abs()));

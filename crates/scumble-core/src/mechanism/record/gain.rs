@@ -33,7 +33,7 @@ impl Gain {
     }
 
     /// `E<y,x^>` over all draws.
-    pub fn overall(&self) -> f64 {
+    pub(crate) fn overall(&self) -> f64 {
         self.share * self.mean
     }
 

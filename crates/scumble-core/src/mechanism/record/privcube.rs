@@ -8,7 +8,7 @@
 //! Sampled as a mixture: a uniform vertex with weight `2^k`, a member of the cap with weight `M (E-1)`. Both are always
 //! drawn, by loops whose length depends on k only: time tells neither the weights nor which of the two was published.
 
-use super::odds::{Odds, ratio};
+use super::odds::Odds;
 use super::vertices::{Vertices, WEIGHT_LIMIT};
 use super::{Cap, Gain};
 use crate::error::{MechanismError, ParameterError, Refusal};
@@ -49,7 +49,11 @@ impl Privcube {
     }
 
     /// The same with the cap that suits a purpose. The cap is public, so that the proof is the same for any.
-    pub fn for_purpose(k: usize, epsilon: &BigRational, purpose: Option<Purpose>) -> Result<Self, ParameterError> {
+    pub(crate) fn for_purpose(
+        k: usize,
+        epsilon: &BigRational,
+        purpose: Option<Purpose>,
+    ) -> Result<Self, ParameterError> {
         if !(1..=128).contains(&k) {
             return Err(MechanismError::PrivcubeK { k }.into());
         }
@@ -182,11 +186,12 @@ impl Privcube {
     }
 
     /// `E<y,w>` for one record. It depends on w through counts only, but it is private: never publish it.
-    pub fn expected_score(&self, w: &[i32]) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn expected_score(&self, w: &[i32]) -> f64 {
         let mut vertices = Vertices::default();
         vertices.count(w);
         let norm1 = w.iter().map(|w| f64::from(w.abs())).sum();
-        let share = ratio(&self.coin.weight(0), self.coin.total());
+        let share = super::odds::ratio(&self.coin.weight(0), self.coin.total());
         share * cap_moments(&vertices, norm1, self.cap).0
     }
 }

@@ -89,13 +89,15 @@ impl Signcap {
     }
 
     /// `E[y_j z_j]`, the same for every coordinate and record: `<y,q>` over it estimates `<z,q>` without bias.
-    pub fn retained(&self) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn retained(&self) -> f64 {
         self.share * self.c1
     }
 
     /// Variance of `<y,q>` for a query with the given `|q|^2` and `<z,q>`, exactly:
     /// `|q|^2 (1 - c2) + <z,q>^2 (c2 - c1^2)` with `c1 = E[y_j z_j]` and `c2 = E[y_i z_i y_j z_j]`, i != j.
-    pub fn score_variance(&self, squared_norm: f64, signs_times_query: f64) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn score_variance(&self, squared_norm: f64, signs_times_query: f64) -> f64 {
         let (c1, c2) = (self.share * self.c1, self.share * self.c2);
         squared_norm * (1.0 - c2) + signs_times_query * signs_times_query * (c2 - c1 * c1)
     }

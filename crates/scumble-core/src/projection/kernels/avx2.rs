@@ -1,6 +1,6 @@
 //! The kernels for AVX2. Where the compiler vectorises the plain code well, it is the plain code compiled for AVX2.
 
-use super::{ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, TILE, scalar};
+use super::{Bin, ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, TILE, scalar};
 use crate::simd::avx2::{
     Matrix, in_order, joined, load, store, transposed_bytes, transposed_numbers, transposed_words,
 };
@@ -20,8 +20,8 @@ macro_rules! recompiled {
 recompiled! {
     quantise_f64_i16(q: Quantiser, from: &[f64], to: &mut [i16]) -> bool;
     quantise_f64_i32(q: Quantiser, from: &[f64], to: &mut [i32]) -> bool;
-    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]);
-    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], starts: &[i32], out: &mut [i32]);
+    oporp_i16(cells: &[i16], entries: &[u32], bins: &[Bin], starts: &[i16], out: &mut [i16]);
+    oporp_i32(cells: &[i32], entries: &[u32], bins: &[Bin], starts: &[i32], out: &mut [i32]);
     pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8]);
     is_rising(index: &[u32]) -> bool;
     join_banks(banks: &[i32], out: &mut [i16]) -> bool;
@@ -207,13 +207,14 @@ pub(super) const fn factors<const N: usize>() -> Factors<N> {
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]) {
+pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], bins: &[Bin], starts: &[i16], out: &mut [i16]) {
     const FACTORS: Factors<16> = factors();
     let cells = cells.as_chunks::<LANES>().0;
     let lanes_of = |entry: u32| &cells[(entry >> 1) as usize];
-    let mut at = 0;
-    for ((lanes, &end), &start) in out.chunks_exact_mut(LANES).zip(ends).zip(starts) {
-        let (mut low, mut high) = (_mm256_set1_epi16(start), _mm256_set1_epi16(start));
+    let (out, mut at) = (out.as_chunks_mut::<LANES>().0, 0);
+    for &Bin { end, output } in bins {
+        let start = _mm256_set1_epi16(starts[output]);
+        let (mut low, mut high) = (start, start);
         let (pairs, last) = entries[at..end].as_chunks::<2>();
         for &[a, b] in pairs {
             let factors = load(&FACTORS[(a & 1 | (b & 1) << 1) as usize]);
@@ -229,8 +230,8 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[
             high = _mm256_add_epi16(high, _mm256_maddubs_epi16(_mm256_unpackhi_epi8(a, none), factors));
         }
         let [first, second] = joined(low, high);
-        store(lanes, first);
-        store(&mut lanes[16..], second);
+        store(&mut out[output], first);
+        store(&mut out[output][16..], second);
         at = end;
     }
 }

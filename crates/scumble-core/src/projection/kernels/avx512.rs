@@ -3,7 +3,7 @@
 
 use super::avx2::{Factors, are_offsets};
 pub(super) use super::avx2::{transpose_i16, transpose_i32, transpose_u8, untranspose_i16, untranspose_u8};
-use super::{ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, TILE, scalar};
+use super::{Bin, ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, TILE, scalar};
 use crate::simd::avx2;
 use crate::simd::avx512::{load, store, widened};
 use std::arch::x86_64::*;
@@ -22,8 +22,8 @@ macro_rules! recompiled {
 recompiled! {
     quantise_f64_i16(q: Quantiser, from: &[f64], to: &mut [i16]) -> bool;
     quantise_f64_i32(q: Quantiser, from: &[f64], to: &mut [i32]) -> bool;
-    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]);
-    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], starts: &[i32], out: &mut [i32]);
+    oporp_i16(cells: &[i16], entries: &[u32], bins: &[Bin], starts: &[i16], out: &mut [i16]);
+    oporp_i32(cells: &[i32], entries: &[u32], bins: &[Bin], starts: &[i32], out: &mut [i32]);
     pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8]);
     is_rising(index: &[u32]) -> bool;
     join_banks(banks: &[i32], out: &mut [i16]) -> bool;
@@ -105,7 +105,7 @@ const PAIRED: [u8; 64] = {
 };
 
 #[target_feature(enable = "avx512bw,avx512vbmi")]
-pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]) {
+pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], bins: &[Bin], starts: &[i16], out: &mut [i16]) {
     const FACTORS: Factors<32> = super::avx2::factors();
     let cells = cells.as_chunks::<LANES>().0;
     let lanes_of = |entry: u32| avx2::load(&cells[(entry >> 1) as usize]);
@@ -115,9 +115,9 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[
         // Products of at most 255 in pairs: the saturation at 32767 is out of reach.
         _mm512_maddubs_epi16(_mm512_permutexvar_epi8(paired, both), load(&FACTORS[factors as usize]))
     };
-    let mut at = 0;
-    for ((lanes, &end), &start) in out.chunks_exact_mut(LANES).zip(ends).zip(starts) {
-        let mut sum = _mm512_set1_epi16(start);
+    let (out, mut at) = (out.as_chunks_mut::<LANES>().0, 0);
+    for &Bin { end, output } in bins {
+        let mut sum = _mm512_set1_epi16(starts[output]);
         let (pairs, last) = entries[at..end].as_chunks::<2>();
         for &[a, b] in pairs {
             sum = _mm512_add_epi16(sum, product(lanes_of(a), lanes_of(b), a & 1 | (b & 1) << 1));
@@ -125,7 +125,7 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[
         if let &[a] = last {
             sum = _mm512_add_epi16(sum, product(lanes_of(a), _mm256_setzero_si256(), a & 1));
         }
-        store(lanes, sum);
+        store(&mut out[output], sum);
         at = end;
     }
 }

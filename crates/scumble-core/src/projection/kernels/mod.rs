@@ -29,6 +29,13 @@ pub(crate) const PAIRS: usize = 112;
 /// Outputs whose sums the weighted kernel has in registers.
 pub(crate) const TILE: usize = 2;
 
+/// A bin of attributes: where it ends in the list of them, and which output it becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bin {
+    pub(crate) end: usize,
+    pub(crate) output: usize,
+}
+
 /// The constants of the exact quantiser: `q = clamp((floor(2 v / g) + 1) >> 1, lo, hi)`.
 ///
 /// Clipping after the rounding equals clipping before it: both are monotone and the bounds are themselves rounded.
@@ -99,17 +106,17 @@ kernel! {
     pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8])
 }
 kernel! {
-    /// OPORP and bins: output j is `starts[j]` and the cells that `entries` name from the end of the output before up to
-    /// `ends[j]`, each `attribute << 1 | minus`. Sums of cells alone, and outputs, fit 16 bits.
-    oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16])
+    /// OPORP and bins: the output j of a bin is `starts[j]` and the cells that `entries` name from the end of the bin before
+    /// up to its own, each `attribute << 1 | minus`. Every output has a bin. Sums of cells alone, and outputs, fit 16 bits.
+    oporp_u8(cells: &[u8], entries: &[u32], bins: &[Bin], starts: &[i16], out: &mut [i16])
 }
 kernel! {
     /// The same from 16-bit cells.
-    oporp_i16(cells: &[i16], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16])
+    oporp_i16(cells: &[i16], entries: &[u32], bins: &[Bin], starts: &[i16], out: &mut [i16])
 }
 kernel! {
     /// The same in 32 bits.
-    oporp_i32(cells: &[i32], entries: &[u32], ends: &[usize], starts: &[i32], out: &mut [i32])
+    oporp_i32(cells: &[i32], entries: &[u32], bins: &[Bin], starts: &[i32], out: &mut [i32])
 }
 kernel! {
     /// True if every number is larger than the one before.

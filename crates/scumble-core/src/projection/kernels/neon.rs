@@ -4,7 +4,7 @@
 pub(super) use super::scalar::{
     is_rising, join_banks, pack, quantise_f32_i16, quantise_f32_i32, quantise_f64_i16, quantise_f64_i32,
 };
-use super::{ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, TILE, scalar};
+use super::{Bin, ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, TILE, scalar};
 use crate::simd::neon::{load, store, transposed_bytes, transposed_numbers, transposed_words};
 use std::arch::aarch64::*;
 
@@ -61,11 +61,11 @@ transpositions!(i16, transposed_words, transpose_i16, untranspose_i16);
 transpositions!(i32, transposed_numbers, transpose_i32);
 
 #[target_feature(enable = "neon")]
-pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[i16], out: &mut [i16]) {
+pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], bins: &[Bin], starts: &[i16], out: &mut [i16]) {
     let cells = cells.as_chunks::<LANES>().0;
-    let mut at = 0;
-    for ((lanes, &end), &start) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(ends).zip(starts) {
-        let (mut sums, mut excess) = ([vdupq_n_u16(0); LANES / 8], (start as u16).wrapping_neg());
+    let (out, mut at) = (out.as_chunks_mut::<LANES>().0, 0);
+    for &Bin { end, output } in bins {
+        let (mut sums, mut excess) = ([vdupq_n_u16(0); LANES / 8], (starts[output] as u16).wrapping_neg());
         for &entry in &entries[at..end] {
             // All ones for minus: x ^ 255 = 255 - x, and the 255 are taken off at the end.
             let minus = ((entry & 1) as u8).wrapping_neg();
@@ -77,7 +77,7 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[
                 sums[2 * half + 1] = vaddw_high_u8(sums[2 * half + 1], x);
             }
         }
-        for (lanes, sum) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(sums) {
+        for (lanes, sum) in out[output].as_chunks_mut::<8>().0.iter_mut().zip(sums) {
             store(lanes, vreinterpretq_s16_u16(vsubq_u16(sum, vdupq_n_u16(excess))));
         }
         at = end;
@@ -88,12 +88,12 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], ends: &[usize], starts: &[
 macro_rules! oporp {
     ($name:ident, $cell:ty, $set:ident, $add:ident, $xor:ident) => {
         #[target_feature(enable = "neon")]
-        pub(super) fn $name(cells: &[$cell], entries: &[u32], ends: &[usize], starts: &[$cell], out: &mut [$cell]) {
+        pub(super) fn $name(cells: &[$cell], entries: &[u32], bins: &[Bin], starts: &[$cell], out: &mut [$cell]) {
             const SIDE: usize = 16 / size_of::<$cell>();
             let cells = cells.as_chunks::<LANES>().0;
-            let mut at = 0;
-            for ((lanes, &end), &start) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(ends).zip(starts) {
-                let (mut sums, mut lack) = ([$set(0); LANES / SIDE], start);
+            let (out, mut at) = (out.as_chunks_mut::<LANES>().0, 0);
+            for &Bin { end, output } in bins {
+                let (mut sums, mut lack) = ([$set(0); LANES / SIDE], starts[output]);
                 for &entry in &entries[at..end] {
                     // All ones for minus: x ^ -1 = -x - 1, and the ones are made up for at the end.
                     let minus = -((entry & 1) as $cell);
@@ -103,7 +103,7 @@ macro_rules! oporp {
                         *sum = $add(*sum, $xor(load(cells), $set(minus)));
                     }
                 }
-                for (lanes, sum) in lanes.as_chunks_mut::<SIDE>().0.iter_mut().zip(sums) {
+                for (lanes, sum) in out[output].as_chunks_mut::<SIDE>().0.iter_mut().zip(sums) {
                     store(lanes, $add(sum, $set(lack)));
                 }
                 at = end;

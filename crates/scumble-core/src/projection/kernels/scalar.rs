@@ -1,6 +1,6 @@
 //! The plain kernels: what the vector ones are checked against, and what their unvectorised ends use.
 
-use super::{ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, TILE};
+use super::{Bin, ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, Quantiser, TILE};
 
 macro_rules! quantise {
     ($name:ident, $clip:ident, $float:ty, $int:ty) => {
@@ -69,11 +69,11 @@ pub(super) fn untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [
 macro_rules! oporp {
     ($name:ident, $cell:ty, $sum:ty) => {
         #[inline(always)]
-        pub(super) fn $name(cells: &[$cell], entries: &[u32], ends: &[usize], starts: &[$sum], out: &mut [$sum]) {
+        pub(super) fn $name(cells: &[$cell], entries: &[u32], bins: &[Bin], starts: &[$sum], out: &mut [$sum]) {
             let cells = cells.as_chunks::<LANES>().0;
-            let mut at = 0;
-            for ((lanes, &end), &start) in out.chunks_exact_mut(LANES).zip(ends).zip(starts) {
-                let (mut sums, mut lack) = ([0; LANES], start);
+            let (out, mut at) = (out.as_chunks_mut::<LANES>().0, 0);
+            for &Bin { end, output } in bins {
+                let (mut sums, mut lack) = ([0; LANES], starts[output]);
                 for &entry in &entries[at..end] {
                     // All ones for minus: x ^ -1 = -x - 1, and the ones are made up for at the end.
                     let minus = -((entry & 1) as $sum);
@@ -82,7 +82,7 @@ macro_rules! oporp {
                         *sum = <$sum>::wrapping_add(*sum, <$sum>::from(cell) ^ minus);
                     }
                 }
-                lanes.iter_mut().zip(sums).for_each(|(lane, sum)| *lane = sum.wrapping_add(lack));
+                out[output].iter_mut().zip(sums).for_each(|(lane, sum)| *lane = sum.wrapping_add(lack));
                 at = end;
             }
         }

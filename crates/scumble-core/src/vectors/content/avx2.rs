@@ -1,6 +1,6 @@
 //! The kernels for AVX2.
 
-use super::{Attribute, EVALUATIONS, LimbSums, Limbs, PARTS, Packing, STEP, STEPS, filled, words_of};
+use super::{Attribute, EVALUATIONS, HALF, LimbSums, Limbs, PAIRS, PARTS, Packing, filled, words_of};
 use crate::simd::avx2::{load, store};
 use std::arch::x86_64::*;
 
@@ -23,13 +23,13 @@ pub(super) fn add_i32(packing: Packing, base: i32, rows: &[&[i32]], limbs: &[Lim
 #[target_feature(enable = "avx2")]
 fn add<T: Attribute>(packing: Packing, base: i32, rows: &[&[T]], limbs: &[Limbs], sums: &mut [LimbSums]) {
     match packing {
-        Packing::Two => add_rows::<T, { 2 * STEP }>(base, rows, limbs, sums),
-        Packing::One => add_rows::<T, STEP>(base, rows, limbs, sums),
-        Packing::Half => add_rows::<T, { STEP / 2 }>(base, rows, limbs, sums),
+        Packing::Two => add_rows::<T, { 2 * HALF }>(base, rows, limbs, sums),
+        Packing::One => add_rows::<T, HALF>(base, rows, limbs, sums),
+        Packing::Half => add_rows::<T, { HALF / 2 }>(base, rows, limbs, sums),
     }
 }
 
-/// Two rows share the loads of limbs. N attributes are a step.
+/// Two rows share the loads of limbs. N attributes are half a step.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn add_rows<T: Attribute, const N: usize>(base: i32, rows: &[&[T]], limbs: &[Limbs], sums: &mut [LimbSums]) {
@@ -50,41 +50,43 @@ fn add_chunks<T: Attribute, const N: usize, const R: usize>(
     limbs: &[Limbs],
     sums: &mut [LimbSums; R],
 ) {
-    let steps = rows.iter().fold(limbs.len(), |steps, row| steps.min(row.len() / N));
+    let steps = rows.iter().fold(2 * limbs.len(), |steps, row| steps.min(row.len() / N));
     let whole = rows.map(|row| &row.as_chunks::<N>().0[..steps]);
-    for start in (0..steps).step_by(STEPS) {
-        let end = steps.min(start + STEPS);
-        add_steps(base, whole.map(|row| &row[start..end]), &limbs[start..end], sums);
+    for start in (0..steps).step_by(PAIRS) {
+        let end = steps.min(start + PAIRS);
+        add_halves(base, whole.map(|row| &row[start..end]), limbs, start, sums);
     }
-    // What not all rows have, step by step.
+    // What not all rows have, half a step at a time.
     for ((row, whole), sums) in rows.into_iter().zip(whole).zip(sums) {
         let rest = row[whole.as_flattened().len()..].chunks(N);
-        for (values, limbs) in rest.zip(limbs[steps..].chunks(1)) {
-            add_steps::<T, N, 1>(base, [&[filled(base, values)]], limbs, std::array::from_mut(sums));
+        for (values, start) in rest.zip(steps..2 * limbs.len()) {
+            add_halves::<T, N, 1>(base, [&[filled(base, values)]], limbs, start, std::array::from_mut(sums));
         }
     }
 }
 
-/// At most [`STEPS`] steps. Limb by limb: so many sums fit the registers.
+/// At most [`PAIRS`] half steps, from half step `start` on. Limb by limb: so many sums fit the registers.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn add_steps<T: Attribute, const N: usize, const R: usize>(
+fn add_halves<T: Attribute, const N: usize, const R: usize>(
     base: i32,
     rows: [&[[T; N]]; R],
     limbs: &[Limbs],
+    start: usize,
     sums: &mut [LimbSums; R],
 ) {
-    assert!(limbs.len() <= STEPS && rows.iter().all(|row| row.len() == limbs.len()), "sums of 32 bits hold no more");
+    let steps = rows[0].len();
+    assert!(steps <= PAIRS && rows.iter().all(|row| row.len() == steps), "sums of 32 bits hold no more");
     for part in 0..PARTS {
         let mut acc = [[_mm256_setzero_si256(); EVALUATIONS]; R];
-        for (at, limbs) in limbs.iter().enumerate() {
-            let limbs = &limbs.as_chunks::<EVALUATIONS>().0[part];
+        for at in 0..steps {
+            let limbs = &limbs[(start + at) / 2].as_chunks::<EVALUATIONS>().0[part];
             let mut words = [_mm256_setzero_si256(); R];
             for (words, row) in words.iter_mut().zip(rows) {
-                *words = load(&words_of(base, &row[at]));
+                *words = load(&words_of::<T, N, HALF>(base, &row[at]));
             }
             for (t, limb) in limbs.iter().enumerate() {
-                let limb = load(limb);
+                let limb = load(&limb[(start + at) % 2]);
                 for (acc, words) in acc.iter_mut().zip(words) {
                     acc[t] = _mm256_add_epi32(acc[t], _mm256_madd_epi16(words, limb));
                 }

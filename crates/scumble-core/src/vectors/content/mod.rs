@@ -13,10 +13,10 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod scalar;
 
-#[cfg(target_arch = "x86_64")]
-use avx2 as avx512; // what adds is as wide as the loads allow
 #[cfg(target_arch = "aarch64")]
 use scalar as neon;
 
@@ -34,16 +34,18 @@ pub(crate) const EVALUATIONS: usize = 4;
 /// Words that one coefficient of the upper table serves.
 const LOW: usize = 4096;
 
-/// Words that a register holds.
-const STEP: usize = 16;
+/// Words that are multiplied together: a register of AVX-512, two of AVX2.
+const STEP: usize = 32;
+const HALF: usize = STEP / 2;
 
-/// A coefficient is three signed limbs of so many bits: 31 sums of two products then fit 32 bits.
+/// A coefficient is three signed limbs of so many bits: 31 sums of two products ([`PAIRS`]) then fit 32 bits.
 const LIMB: u32 = 11;
 const PARTS: usize = 3;
 const LIMBS: usize = PARTS * EVALUATIONS;
 
-/// Steps between two widenings of the sums.
-const STEPS: usize = 31;
+/// Pairs of products between two widenings of a sum of 32 bits.
+#[cfg(target_arch = "x86_64")]
+const PAIRS: usize = 31;
 
 /// Words whose limbs are tabled, 24 bytes each; what lies beyond is multiplied one by one.
 const TABLED: usize = 1 << 16;
@@ -67,7 +69,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// Attributes whose words fill a register.
+    /// Attributes whose words are a step.
     fn attributes(self) -> usize {
         match self {
             Self::Two => 2 * STEP,
@@ -78,7 +80,7 @@ impl Packing {
 }
 
 /// The limbs of the coefficients of [`STEP`] words: the lowest of every evaluation, then the next ones.
-type Limbs = [[i16; STEP]; LIMBS];
+type Limbs = [[[i16; HALF]; 2]; LIMBS];
 
 /// Sums of words times limbs: those of the lowest limb of every evaluation, then the next ones.
 type LimbSums = [[i64; EVALUATIONS]; PARTS];
@@ -128,7 +130,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Adds `columns` attributes of so many rows, from attribute `start` on. The rows lie `stride` apart. `start` is a
-    /// multiple of 32, and so is the number of columns unless the rows end there.
+    /// multiple of 64, and so is the number of columns unless the rows end there.
     pub(crate) fn add<T: Attribute>(
         &mut self,
         level: Level,
@@ -198,13 +200,13 @@ impl ContentHash {
         if self.words > TABLED {
             return;
         }
-        self.limbs = vec![[[0; STEP]; LIMBS]; self.words.div_ceil(STEP)];
+        self.limbs = vec![[[[0; HALF]; 2]; LIMBS]; self.words.div_ceil(STEP)];
         let mut sum = [0; EVALUATIONS];
         for w in 0..self.words {
             for (t, &k) in self.coefficient(w).iter().enumerate() {
                 sum[t] = (sum[t] + k) % P;
                 for (l, limb) in signed_limbs((k % P) as i64).into_iter().enumerate() {
-                    self.limbs[w / STEP][EVALUATIONS * l + t][w % STEP] = limb;
+                    self.limbs[w / STEP][EVALUATIONS * l + t].as_flattened_mut()[w % STEP] = limb;
                 }
             }
         }
@@ -355,11 +357,11 @@ pub(crate) trait Attribute: Copy + Into<i32> {
     }
 }
 
-/// The words of a step's attributes, which are as many as their packing says.
+/// The words of so many attributes, which are as many as their packing says.
 #[inline(always)]
-fn words_of<T: Attribute, const N: usize>(base: i32, values: &[T; N]) -> [i16; STEP] {
-    const { assert!(N == 2 * STEP || N == STEP || N == STEP / 2) }
-    std::array::from_fn(|w| match N / (STEP / 2) {
+fn words_of<T: Attribute, const N: usize, const WORDS: usize>(base: i32, values: &[T; N]) -> [i16; WORDS] {
+    const { assert!(N == 2 * WORDS || N == WORDS || N == WORDS / 2) }
+    std::array::from_fn(|w| match 2 * N / WORDS {
         4 => {
             (T::pair([values[2 * w], values[2 * w + 1]]).wrapping_sub((base as u16).wrapping_mul(257)) ^ 0x8000) as i16
         }

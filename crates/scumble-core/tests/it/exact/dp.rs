@@ -8,7 +8,7 @@ use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 use scumble_core::exact;
-use scumble_core::mechanism::{Mechanism, MechanismId, OutputKind, Parameters};
+use scumble_core::mechanism::{Mechanism, MechanismId, OutputKind, Parameters, Required};
 use scumble_core::privacy::{Notion, Promise, Unit};
 use scumble_core::projection::{Bins, Origin, Partition, Seed};
 use scumble_core::vectors::{PrivateRow, Range};
@@ -26,15 +26,15 @@ struct Case {
 
 fn parameters(id: MechanismId, case: Case, epsilon: f64, delta: Option<f64>) -> Parameters {
     let range = Range::new(f64::from(-case.top), f64::from(case.top)).unwrap();
-    let mut parameters = Parameters::new(
-        id,
-        case.p,
-        case.k,
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: case.p,
+        k: case.k,
         epsilon,
-        f64::from(case.steps),
+        beta: f64::from(case.steps),
         range,
-        Seed([case.p as u8 * 16 + case.k as u8; 32]),
-    );
+        seed: Seed([case.p as u8 * 16 + case.k as u8; 32]),
+    });
     parameters.repeats = case.repeats;
     parameters.grid_exponent = Some(0);
     parameters.delta = delta;
@@ -305,8 +305,10 @@ fn bins_of_a_public_partition() {
 /// The group claim where it is tight: all n attributes of one bin move by beta together, and the loss is n epsilon.
 #[test]
 fn a_whole_bin_moved_costs_its_attributes() {
-    let epsilon = 0.5;
-    for id in [MechanismId::DpOporpLaplace, MechanismId::DpOporpStaircase, MechanismId::DpSignoporpCeil] {
+    use MechanismId::*;
+    let (epsilon, noise) = (0.5, [DpOporpLaplace, DpOporpStaircase]);
+    let coarse = [DpOporpLattice, DpOporpZones, DpSignoporpRr, DpSignoporpRrSmooth, DpSignoporpCeil];
+    for id in noise.into_iter().chain(coarse) {
         let mut parameters = parameters(id, BINS, epsilon, None);
         parameters.bins = Some(bins(BINS));
         let mechanism = Mechanism::new(parameters).unwrap();
@@ -321,7 +323,9 @@ fn a_whole_bin_moved_costs_its_attributes() {
         });
         let worst = loss.fold(0.0, f64::max);
         assert!(group >= 2.0 && worst <= group * epsilon, "{id}: {worst}");
-        assert!(worst > 0.9 * group * epsilon || id == MechanismId::DpSignoporpCeil, "{id} is not tight: {worst}");
+        // Few symbols blur a long way; one attribute's share is lost in any case.
+        let least = if noise.contains(&id) { 0.9 * group * epsilon } else { 0.5 * epsilon };
+        assert!(worst > least, "{id} is not tight: {worst}");
     }
 }
 

@@ -1,14 +1,22 @@
 //! Combinations that are not private, or that cannot be shown to be, are refused with a reason and a way out.
 
 use scumble_core::error::ParameterError;
-use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation};
+use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation, Required};
 use scumble_core::noise::Noise;
 use scumble_core::privacy::Unit;
 use scumble_core::projection::Seed;
 use scumble_core::vectors::Range;
 
 fn build(id: MechanismId, adjust: impl Fn(&mut Parameters)) -> Result<Mechanism, ParameterError> {
-    let mut parameters = Parameters::new(id, 32, 8, 1.0, 1.0, Range::new(-1.0, 1.0).unwrap(), Seed([1; 32]));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: 32,
+        k: 8,
+        epsilon: 1.0,
+        beta: 1.0,
+        range: Range::new(-1.0, 1.0).unwrap(),
+        seed: Seed([1; 32]),
+    });
     if id.notion() == NotionKind::Approximate {
         parameters.delta = Some(1e-6);
     }

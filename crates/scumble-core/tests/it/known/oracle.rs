@@ -1,6 +1,6 @@
 //! Known answers: every file in `tests/oracle` (30 digits, inputs are exact decimals) against the calibration.
 
-use scumble_core::calibration::{Ratio, composition, gaussian, laplace, sensitivity, signs, staircase};
+use scumble_core::calibration::{Ratio, comparison, composition, gaussian, laplace, sensitivity, signs, staircase};
 use serde_json::Value;
 
 /// Where double precision allows; the few looser places say why.
@@ -104,7 +104,7 @@ fn gdp_delta() {
 fn discrete_gaussian_delta() {
     for row in rows("discrete_gaussian_delta") {
         let (epsilon, steps, sigma2) = (row.number("eps"), row.size("Delta_int"), row.number("sigma2"));
-        row.agrees("delta", gaussian::discrete_gaussian_delta(epsilon, steps, sigma2).unwrap(), TIGHT);
+        row.agrees("delta", comparison::discrete_gaussian_delta(epsilon, steps, sigma2).unwrap(), TIGHT);
         row.agrees("continuous_delta", gaussian::delta_gaussian(epsilon, steps as f64 / sigma2.sqrt()), TIGHT);
     }
 }
@@ -113,7 +113,7 @@ fn discrete_gaussian_delta() {
 fn gaussian_w_fixed_pair_delta() {
     for row in rows("gaussianW_fixed_pair_delta") {
         let (epsilon, sigma, beta) = (row.number("eps"), row.number("sigma"), row.number("beta"));
-        row.agrees("delta", gaussian::fixed_pair_delta(row.size("k"), epsilon, sigma, beta).unwrap(), TIGHT);
+        row.agrees("delta", comparison::fixed_pair_delta(row.size("k"), epsilon, sigma, beta).unwrap(), TIGHT);
     }
 }
 
@@ -183,7 +183,7 @@ fn advanced_composition() {
     for row in rows("advanced_composition") {
         let (k, epsilon0) = (row.size("k"), row.number("eps0"));
         row.agrees("eps_basic", k as f64 * epsilon0, TIGHT);
-        row.agrees("eps_drv", composition::advanced_composition(k, epsilon0, row.number("delta_prime")), TIGHT);
+        row.agrees("eps_drv", comparison::advanced_composition(k, epsilon0, row.number("delta_prime")), TIGHT);
     }
 }
 
@@ -223,7 +223,7 @@ fn n_plus() {
         row.agrees("r", row.number("beta") / row.number("m"), TIGHT);
         row.agrees("F", signs::p_plus(r, p), TIGHT);
         row.agrees("N_plus", signs::n_plus(r, p, k, delta).unwrap(), TIGHT);
-        assert_eq!(signs::n_plus_binomial(signs::p_plus(r, p), k, delta), row.size("N_binomial"));
+        assert_eq!(comparison::n_plus_binomial(signs::p_plus(r, p), k, delta), row.size("N_binomial"));
     }
 }
 
@@ -232,9 +232,9 @@ fn sign_change_probability() {
     for row in rows("sign_change_probability") {
         let (m, beta) = (row.number("m"), row.number("beta"));
         row.agrees("q_both", signs::sign_change_probability_gaussian(beta, m), TIGHT);
-        row.agrees("q_one", signs::sign_change_probability_gaussian_one_norm(beta, m), TIGHT);
+        row.agrees("q_one", comparison::sign_change_probability_gaussian_one_norm(beta, m), TIGHT);
         row.agrees("P_rademacher_approx", signs::sign_change_approximation_rademacher(beta, m), TIGHT);
-        row.agrees("P_rademacher_safe", signs::sign_change_safe_rademacher(beta, m, row.number("C")), TIGHT);
+        row.agrees("P_rademacher_safe", comparison::sign_change_safe_rademacher(beta, m, row.number("C")), TIGHT);
     }
 }
 
@@ -246,7 +246,7 @@ fn sign_flip_probabilities() {
         row.agrees("flip_rr", signs::flip_rr(x, epsilon), TIGHT);
         row.agrees("flip_paper_smooth", signs::flip_smooth(x, epsilon), TIGHT);
         row.agrees("flip_ceil", signs::flip_ceil(x, epsilon), TIGHT);
-        row.agrees("flip_laplace", signs::flip_laplace(x, epsilon), TIGHT);
+        row.agrees("flip_laplace", comparison::flip_laplace(x, epsilon), TIGHT);
     }
 }
 
@@ -267,7 +267,7 @@ fn tight_epsilon_prime() {
 #[test]
 fn v_rr() {
     for row in rows("v_rr") {
-        let found = signs::v_rr(row.number("theta"), row.number("eps_prime"));
+        let found = comparison::v_rr(row.number("theta"), row.number("eps_prime"));
         row.agrees("V_RR", found, TIGHT);
         row.agrees("V_RR_direct", found, TIGHT);
     }
@@ -277,15 +277,15 @@ fn v_rr() {
 fn lemma42_conditional() {
     for row in rows("lemma42_conditional") {
         let (r, rho) = (row.number("r"), row.number("rho"));
-        row.agrees("P", signs::lemma42_probability(r, rho), TIGHT);
-        row.agrees("E", signs::lemma42_expectation(r, rho, row.number("sigma_x")), TIGHT);
+        row.agrees("P", comparison::lemma42_probability(r, rho), TIGHT);
+        row.agrees("E", comparison::lemma42_expectation(r, rho, row.number("sigma_x")), TIGHT);
     }
 }
 
 #[test]
 fn half_normal_bound() {
     for row in rows("half_normal_bound") {
-        let bound = signs::half_normal_bound(row.size("n"), row.number("t"));
+        let bound = comparison::half_normal_bound(row.size("n"), row.number("t"));
         row.agrees("threshold", bound.threshold, TIGHT);
         row.agrees("lipschitz", bound.lipschitz, TIGHT);
         row.agrees("prob_bound", bound.probability, TIGHT);
@@ -298,6 +298,6 @@ fn sensitivity_bounds() {
         let (p, k, delta, beta) = (row.size("p"), row.size("k"), row.number("delta"), row.number("beta"));
         row.agrees("delta2_bound", sensitivity::delta2_bound(p, k, delta, beta).unwrap(), TIGHT);
         row.agrees("delta1_bound", sensitivity::delta1_bound(p, k, delta, beta).unwrap(), TIGHT);
-        row.agrees("delta1_lipschitz", sensitivity::delta1_lipschitz(p, k, delta, beta).unwrap(), TIGHT);
+        row.agrees("delta1_lipschitz", comparison::delta1_lipschitz(p, k, delta, beta).unwrap(), TIGHT);
     }
 }

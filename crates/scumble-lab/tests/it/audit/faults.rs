@@ -3,13 +3,13 @@
 //! The faults are those of `faults`, by the same numbers, and some more. Two of them no sample can show: a threshold
 //! rounded down changes a probability by 2^-64 (4), and swapping kept and flipped bits keeps the promise (13).
 
-use scumble::exact::rational;
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation};
-use scumble::noise::{FlipTable, Laplace, Noise, RoundedGaussian, SecretRng, Staircase};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation, Required};
 use scumble::privacy::Promise;
 use scumble::projection::Seed;
 use scumble::release::Releaser;
 use scumble::vectors::{PrivateRow, Range, Rows};
+use scumble_core::exact::rational;
+use scumble_core::noise::{FlipTable, Laplace, Noise, RoundedGaussian, SecretRng, Staircase};
 use scumble_lab::audit::{
     AuditError, Finding, Settings, Target, Verdict, audit, averaging, counterexample, small_case,
 };
@@ -24,9 +24,9 @@ fn settings(samples: usize) -> Settings {
 }
 
 /// A claim, and code of its own that does not keep it.
-struct Faulty<F> {
-    claim: Mechanism,
-    row: F,
+pub(super) struct Faulty<F> {
+    pub(super) claim: Mechanism,
+    pub(super) row: F,
 }
 
 /// Releases rows one by one with the noise of one stream; the faults below change what is done.
@@ -62,7 +62,8 @@ fn projected(claim: &Mechanism, row: &[i32]) -> Vec<i64> {
 /// A claim on a grid of whole numbers with beta of so many steps, so that one step counts.
 fn coarse(id: MechanismId, epsilon: f64, steps: f64) -> Mechanism {
     let range = Range::new(-4.0 * steps, 4.0 * steps).unwrap();
-    let mut parameters = Parameters::new(id, 6, 2, epsilon, steps, range, SEED);
+    let mut parameters =
+        Parameters::new(Required { mechanism: id, dim: 6, k: 2, epsilon, beta: steps, range, seed: SEED });
     parameters.grid_exponent = Some(0);
     parameters.delta = (id.notion() == NotionKind::Approximate).then_some(0.01);
     Mechanism::new(parameters).unwrap()
@@ -258,7 +259,15 @@ fn fault_12_a_missing_last_flip() {
 #[test]
 fn fault_14_float_sums_in_the_level() {
     let table = FlipTable::smooth(&rational(1.0)).unwrap();
-    let parameters = Parameters::new(MechanismId::DpSignoporpRrSmooth, 6, 1, 1.0, 0.1, UNIT, SEED);
+    let parameters = Parameters::new(Required {
+        mechanism: MechanismId::DpSignoporpRrSmooth,
+        dim: 6,
+        k: 1,
+        epsilon: 1.0,
+        beta: 0.1,
+        range: UNIT,
+        seed: SEED,
+    });
     let claim = Mechanism::new(parameters).unwrap();
     let weights = std::array::from_fn::<f64, 6, _>(|i| {
         let mut weight = [0];
@@ -275,7 +284,15 @@ fn fault_14_float_sums_in_the_level() {
 #[test]
 fn fault_15_clipping_forgotten() {
     let noise = laplace(512, 1.0);
-    let parameters = Parameters::new(MechanismId::RawLaplace, 4, 4, 1.0, 2.0, UNIT, SEED);
+    let parameters = Parameters::new(Required {
+        mechanism: MechanismId::RawLaplace,
+        dim: 4,
+        k: 4,
+        epsilon: 1.0,
+        beta: 2.0,
+        range: UNIT,
+        seed: SEED,
+    });
     found("no clip", Mechanism::new(parameters).unwrap(), 20_000, |c, row, rng| {
         let mut x: Vec<i64> = row.iter().map(|u| (u / c.grid().step() + 0.5).floor() as i64).collect();
         noise.add_to(&mut x, rng);
@@ -286,7 +303,15 @@ fn fault_15_clipping_forgotten() {
 #[test]
 fn fault_16_sigma_of_one_output_for_a_dense_projection() {
     // Rademacher with k = 4: the sensitivity is B sqrt(k), and sigma was calibrated to B.
-    let mut parameters = Parameters::new(MechanismId::DpRpGOptB, 6, 4, 1.0, 0.5, UNIT, SEED);
+    let mut parameters = Parameters::new(Required {
+        mechanism: MechanismId::DpRpGOptB,
+        dim: 6,
+        k: 4,
+        epsilon: 1.0,
+        beta: 0.5,
+        range: UNIT,
+        seed: SEED,
+    });
     parameters.delta = Some(0.01);
     let claim = Mechanism::new(parameters).unwrap();
     let Perturbation::Noise { noise: Noise::Gaussian(right), .. } = claim.perturbation() else { panic!("Gaussian") };

@@ -1,5 +1,6 @@
 //! The audit: finds what is planted, and nothing else.
 
 mod faults;
+mod structure;
 mod timing;
 mod ways;

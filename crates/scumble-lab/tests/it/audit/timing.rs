@@ -2,9 +2,9 @@
 //! mechanisms on nothing at all.
 
 use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Perturbation};
-use scumble::noise::{Noise, SecretRng};
 use scumble::projection::Seed;
 use scumble::vectors::{PrivateRow, Range};
+use scumble_core::noise::{Noise, SecretRng};
 use scumble_lab::audit::small_case;
 
 /// Random bytes that the release of one row takes from a stream.

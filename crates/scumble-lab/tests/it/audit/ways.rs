@@ -1,10 +1,10 @@
 //! Neighbours through every way in. The two breaches of the first release, planted again, are found by the audit alone.
 
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble::noise::SecretRng;
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::vectors::{PrivateRow, Range, Rows, Scalars};
+use scumble_core::noise::SecretRng;
 use scumble_lab::audit::ways::{Form, outcome, ways};
 use scumble_lab::audit::{AuditError, Settings, Target, Verdict, audit};
 
@@ -56,7 +56,15 @@ impl Target for ShapeFromRows {
 #[test]
 fn a_shape_that_depends_on_the_rows_is_found() {
     let range = Range::new(0.0, 1.0).unwrap();
-    let parameters = Parameters::new(MechanismId::DpOporpStaircase, 8, 4, 1.0, 1.0, range, SEED);
+    let parameters = Parameters::new(Required {
+        mechanism: MechanismId::DpOporpStaircase,
+        dim: 8,
+        k: 4,
+        epsilon: 1.0,
+        beta: 1.0,
+        range,
+        seed: SEED,
+    });
     let planted = ShapeFromRows(Mechanism::new(parameters).unwrap());
     let settings = Settings { samples: Some(4000), ..Settings::default() };
     assert_eq!(audit(&planted, &settings).unwrap().verdict, Verdict::Broken);
@@ -94,7 +102,15 @@ impl Target for AbsentStaysZero {
 #[test]
 fn an_absent_attribute_outside_the_range_is_found() {
     let range = Range::new(100.0, 101.0).unwrap();
-    let parameters = Parameters::new(MechanismId::DpOporpStaircase, 8, 4, 0.7, 0.5, range, SEED);
+    let parameters = Parameters::new(Required {
+        mechanism: MechanismId::DpOporpStaircase,
+        dim: 8,
+        k: 4,
+        epsilon: 0.7,
+        beta: 0.5,
+        range,
+        seed: SEED,
+    });
     let planted = AbsentStaysZero(Mechanism::new(parameters).unwrap());
     let settings = Settings { samples: Some(4000), ..Settings::default() };
     assert_eq!(audit(&planted, &settings).unwrap().verdict, Verdict::Broken);
@@ -104,7 +120,17 @@ fn an_absent_attribute_outside_the_range_is_found() {
 #[test]
 fn what_stands_beside_the_rows_is_part_of_the_outcome() {
     let range = Range::new(0.0, 1.0).unwrap();
-    let parameters = |dim| Parameters::new(MechanismId::DpOporpStaircase, dim, 4, 1.0, 1.0, range, SEED);
+    let parameters = |dim| {
+        Parameters::new(Required {
+            mechanism: MechanismId::DpOporpStaircase,
+            dim,
+            k: 4,
+            epsilon: 1.0,
+            beta: 1.0,
+            range,
+            seed: SEED,
+        })
+    };
     let beside = |dim: usize| {
         let releaser = Releaser::new(Mechanism::new(parameters(dim)).unwrap(), None).unwrap();
         let rows = vec![0.5; dim];

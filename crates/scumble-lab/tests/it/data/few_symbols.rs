@@ -2,7 +2,8 @@
 
 use crate::support::released;
 use scumble::files::{Batch, ReadOptions, read_all};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
+use scumble::plan::{Public, Request};
 use scumble::projection::Seed;
 use scumble::recall::Features;
 use scumble::recall::{precision_recall, true_neighbours};
@@ -56,7 +57,15 @@ fn mnist_one_bit_is_twice_and_three_symbols_two_and_a_half_times_the_papers_best
     let truth = truth(rows, queries);
     let base = |id, k| {
         let range = Range { lo: 0.0, hi: 255.0 };
-        let mut parameters = Parameters::new(id, 784, k, 5.0, 255.0, range, Seed([1; 32]));
+        let mut parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: 784,
+            k,
+            epsilon: 5.0,
+            beta: 255.0,
+            range,
+            seed: Seed([1; 32]),
+        });
         (parameters.norm, parameters.density) = (Some(9.2 * 255.0), Some(0.19));
         parameters
     };
@@ -84,13 +93,23 @@ fn spam_is_told_from_one_bit_and_from_what_plan_chooses_better_than_from_the_pap
     let epsilons = [2.0, 3.0, 5.0];
     let parameters = |id| {
         let range = Range { lo: 0.0, hi: 1.0 };
-        let parameters = Parameters::new(id, train.rows().dim(), 1024, 1.0, 1.0, range, Seed([1; 32]));
+        let parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: train.rows().dim(),
+            k: 1024,
+            epsilon: 1.0,
+            beta: 1.0,
+            range,
+            seed: Seed([1; 32]),
+        });
         Parameters { norm: Some(3.5), density: Some(0.005), ..parameters }
     };
     let [rr, smooth, bit] =
         [MechanismId::DpSignoporpRr, MechanismId::DpSignoporpRrSmooth, MechanismId::DpSignoporpCeil]
             .map(|id| Candidate::new(parameters(id), None));
-    let auto = Candidate::auto(&parameters(MechanismId::DpSignoporpCeil), &epsilons).unwrap();
+    let numbers = parameters(MechanismId::DpSignoporpCeil);
+    let request = Request { parameters: numbers, mechanism: None, k: Some(1024), encoding: None, bytes: None };
+    let auto = Candidate::auto(&request, &epsilons, Public::default()).unwrap();
     let settings = Settings {
         task: "spam".into(),
         epsilons: epsilons.to_vec(),

@@ -1,16 +1,20 @@
 //! `plan` against the menu on real data: what it chooses on a public sample must be as good as the best.
 
 use super::few_symbols::{data, recall, truth};
-use scumble::files::Batch;
-use scumble::mechanism::{MechanismId, Parameters};
-use scumble::plan::{Request, plan, plan_with_sample};
-use scumble::projection::Seed;
+use crate::support::shared;
+use scumble::files::{Batch, ReadOptions, read_all};
+use scumble::mechanism::{MechanismId, Parameters, Required};
+use scumble::plan::{Request, images_like, plan, plan_with_sample};
+use scumble::projection::{ImageGrid, Seed};
 use scumble::recall::Features;
 use scumble::release::Encoding;
 use scumble::vectors::{Range, Rows};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 pub struct Set {
-    pub name: &'static str,
+    pub name: String,
+    pub images: Option<ImageGrid>,
     rows: Batch,
     queries: Option<Batch>,
     range: Range,
@@ -21,12 +25,18 @@ pub struct Set {
 
 /// The four data sets with numbers that a publisher would know beforehand.
 pub fn sets() -> Vec<Set> {
-    let set = |name, rows: &str, queries: Option<&str>, (lo, hi), beta, norm, density| {
+    let set = |name: &str, rows: &str, queries: Option<&str>, (lo, hi), beta, norm, density| {
         let queries = match queries {
             Some(file) => Some(data(file)?),
             None => None,
         };
-        Some(Set { name, rows: data(rows)?, queries, range: Range { lo, hi }, beta, norm, density })
+        let images = match name {
+            "MNIST" => Some(images_like("images:28x28").unwrap()),
+            "CIFAR" => Some(images_like("images:32x32").unwrap()),
+            _ => None,
+        };
+        let (name, rows, range) = (name.to_owned(), data(rows)?, Range { lo, hi });
+        Some(Set { name, images, rows, queries, range, beta, norm, density })
     };
     let mnist = ["mnist/train-images-idx3-ubyte.gz", "mnist/t10k-images-idx3-ubyte.gz"];
     let spam = ["spamassassin-trigram/train.svm.gz", "spamassassin-trigram/test.svm.gz"];
@@ -39,6 +49,46 @@ pub fn sets() -> Vec<Set> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Data of other kinds than those that the settings of `plan` were chosen with: the words of short texts, and, if
+/// SCUMBLE_HELD_OUT names a folder, the sets that `tests/python/held_out.py` made and listed in its `sets.tsv`.
+pub fn held_out() -> Vec<Set> {
+    let set = |name: &str, rows: Batch, images: &str, [lo, hi, norm, density]: [f64; 4]| {
+        let (name, images, range) = (name.to_owned(), images_like(images).ok(), Range { lo, hi });
+        Set { name, images, rows, queries: None, range, beta: hi - lo, norm, density }
+    };
+    // A quarter is enough for one look.
+    let every = if std::env::var("SCUMBLE_PLAN_EPSILONS").is_ok() { 1 } else { 4 };
+    let mut sets: Vec<Set> =
+        texts(every).map(|rows| set("words", rows, "-", [0.0, 1.0, 2.9, 0.0015])).into_iter().collect();
+    let Ok(folder) = std::env::var("SCUMBLE_HELD_OUT") else { return sets };
+    let folder = Path::new(&folder);
+    for line in std::fs::read_to_string(folder.join("sets.tsv")).unwrap().lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let options = ReadOptions { dim: Some(fields[2].parse().unwrap()), ..ReadOptions::default() };
+        let rows = read_all(&folder.join(fields[1]), &options).unwrap();
+        sets.push(set(fields[0], rows, fields[3], [4, 5, 6, 7].map(|i: usize| fields[i].parse().unwrap())));
+    }
+    sets
+}
+
+/// Which words each request of CLINC150 has, or every so many-th: 23,700 short documents, sparse.
+fn texts(every: usize) -> Option<Batch> {
+    let texts = std::fs::read_to_string(shared("minilm-clinc150/texts.tsv")?).unwrap();
+    let words = |line: &str| -> BTreeSet<String> {
+        let text = line.rsplit('\t').next().unwrap_or_default().to_lowercase();
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let rows: Vec<BTreeSet<String>> = texts.lines().skip(1).step_by(every).map(words).collect();
+    let vocabulary: BTreeMap<&str, usize> =
+        rows.iter().flatten().map(String::as_str).collect::<BTreeSet<_>>().into_iter().zip(1..).collect();
+    let line =
+        |row: &BTreeSet<String>| row.iter().map(|word| format!(" {}:1", vocabulary[&**word])).collect::<String>();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("words.svm");
+    std::fs::write(&file, rows.iter().map(|row| format!("0{}\n", line(row))).collect::<String>()).unwrap();
+    let options = ReadOptions { dim: Some(vocabulary.len()), ..ReadOptions::default() };
+    Some(read_all(&file, &options).unwrap())
 }
 
 impl Set {
@@ -67,7 +117,15 @@ impl Set {
 
     pub fn parameters(&self, mechanism: MechanismId, k: usize, symbols: Option<u8>, epsilon: f64) -> Parameters {
         let dim = self.rows.rows().dim();
-        let mut parameters = Parameters::new(mechanism, dim, k, epsilon, self.beta, self.range, Seed([2; 32]));
+        let mut parameters = Parameters::new(Required {
+            mechanism,
+            dim,
+            k,
+            epsilon,
+            beta: self.beta,
+            range: self.range,
+            seed: Seed([2; 32]),
+        });
         (parameters.symbols, parameters.norm, parameters.density) = (symbols, Some(self.norm), Some(self.density));
         parameters
     }

@@ -3,11 +3,9 @@
 use crate::support::{released, shared};
 use num_rational::BigRational;
 use scumble::estimate::{RowRef, inner_product_with_query};
-use scumble::exact::rational;
 use scumble::files::{self, Batch, ReadOptions};
 use scumble::mechanism::record::privcube::weights;
-use scumble::mechanism::{Cap, Mechanism, MechanismId, Parameters, Perturbation, Purpose};
-use scumble::noise::NoiseKey;
+use scumble::mechanism::{Cap, Mechanism, MechanismId, Parameters, Perturbation, Purpose, Required};
 use scumble::privacy::{Notion, Unit};
 use scumble::projection::{ProjectionKind, Seed, TableFile};
 use scumble::recall::{Features, true_neighbours};
@@ -15,9 +13,19 @@ use scumble::release::{Release, Releaser};
 use scumble::search::{ExactQueries, Queries, search};
 use scumble::structure::learn_components;
 use scumble::vectors::{Layout, PrivateRow, QuantisedRow, Range, Rows, Scalars};
+use scumble_core::exact::rational;
+use scumble_core::noise::NoiseKey;
 
 fn parameters(id: MechanismId, dim: usize, k: usize, epsilon: f64) -> Parameters {
-    Parameters::new(id, dim, k, epsilon, 1.0, Range::new(-1.0, 1.0).unwrap(), Seed([7; 32]))
+    Parameters::new(Required {
+        mechanism: id,
+        dim,
+        k,
+        epsilon,
+        beta: 1.0,
+        range: Range::new(-1.0, 1.0).unwrap(),
+        seed: Seed([7; 32]),
+    })
 }
 
 #[test]
@@ -49,7 +57,7 @@ fn any_two_records_are_within_epsilon() {
     }
 }
 
-fn worst(mechanism: &Mechanism) -> scumble::exact::WorstRatio {
+fn worst(mechanism: &Mechanism) -> scumble_core::exact::WorstRatio {
     match mechanism.perturbation() {
         Perturbation::Cap(cap) => cap.worst_ratio(),
         _ => panic!("a whole-record mechanism"),

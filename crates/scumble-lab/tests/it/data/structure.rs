@@ -3,7 +3,7 @@
 use super::few_symbols::data;
 use crate::support::released;
 use scumble::files::Batch;
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::{Partition, Seed};
 use scumble::recall::Features;
 use scumble::structure::Coherence;
@@ -34,8 +34,15 @@ fn spam_is_told_from_bits_of_coherent_bins() {
         let bins = Some(Partition::of(&coherence.bins(k).unwrap()));
         for (epsilon, mark) in marks {
             let range = Range { lo: 0.0, hi: 1.0 };
-            let base =
-                Parameters::new(MechanismId::DpSignoporpCeil, public.dim(), k, epsilon, 1.0, range, Seed([1; 32]));
+            let base = Parameters::new(Required {
+                mechanism: MechanismId::DpSignoporpCeil,
+                dim: public.dim(),
+                k,
+                epsilon,
+                beta: 1.0,
+                range,
+                seed: Seed([1; 32]),
+            });
             let mechanism = Mechanism::new(Parameters { bins: bins.clone(), ..base }).unwrap();
             let features =
                 |key: u8, rows: Rows<'_>| Features::dense(released(&mechanism, None, key, rows).all_values(), k);

@@ -1,10 +1,9 @@
-//! The kernels for AVX-512: it counts the bits of words, and has twice as many registers to choose from. One query takes the
-//! kernel of AVX2: memory is its limit.
+//! The kernels for AVX-512: it counts the bits of words, and has twice as many registers to choose from.
 
 use super::avx2::{add_lanes, dots_kernel, end};
-pub(super) use super::avx2::{dot, dots_one, look_up, plain_distances};
-use super::{CHUNK, QUERIES, ROWS, TILE, Turned};
-use scumble_core::simd::avx2::load_floats;
+pub(super) use super::avx2::{dot, dots_one, look_up};
+use super::{CHUNK, QUERIES, ROWS, TILE, Turned, avx2};
+use scumble_core::simd::avx2::{load_floats, prefetch, store as store_half};
 use scumble_core::simd::avx512::{load, store};
 use std::arch::x86_64::*;
 
@@ -62,6 +61,37 @@ fn transposed(v: [__m512i; WORDS]) -> [__m512i; WORDS] {
 #[target_feature(enable = "avx512f")]
 fn quarters(a: __m512i, b: __m512i) -> [__m512i; 2] {
     [_mm512_shuffle_i64x2::<0b10_00_10_00>(a, b), _mm512_shuffle_i64x2::<0b11_01_11_01>(a, b)]
+}
+
+/// Eight rows of 64 bytes at a time; other lengths take the kernel of AVX2.
+#[target_feature(enable = "avx2,popcnt,avx512f,avx512bw,avx512vl,avx512vpopcntdq")]
+pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
+    if query.len() != BYTES {
+        return avx2::plain_distances(rows, query, out);
+    }
+    let (eights, rest) = rows.as_chunks::<BYTES>().0.as_chunks::<WORDS>();
+    let (outs, out_rest) = out.as_chunks_mut::<WORDS>();
+    let words = load(query);
+    for (rows, out) in eights.iter().zip(outs) {
+        let mut counts = [_mm512_setzero_si512(); WORDS];
+        for (count, row) in counts.iter_mut().zip(rows) {
+            prefetch(row, 16 << 10); // memory is the limit: what comes 16 KiB later is asked for now
+            *count = _mm512_popcnt_epi64(_mm512_xor_si512(load(row), words));
+        }
+        // A word's count is at most 64: four rows share a word of four times 16 bits.
+        let [a, b, c, d, e, f, g, h] = counts;
+        let four = |a, b, c, d| {
+            let (ab, cd) =
+                (_mm512_or_si512(a, _mm512_slli_epi64::<16>(b)), _mm512_or_si512(c, _mm512_slli_epi64::<16>(d)));
+            _mm512_or_si512(ab, _mm512_slli_epi64::<32>(cd))
+        };
+        let (first, second) = (four(a, b, c, d), four(e, f, g, h));
+        let both = _mm512_add_epi16(_mm512_unpacklo_epi64(first, second), _mm512_unpackhi_epi64(first, second));
+        let half = _mm256_add_epi16(_mm512_castsi512_si256(both), _mm512_extracti64x4_epi64::<1>(both));
+        let all = _mm_add_epi16(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half));
+        store_half(out, _mm256_cvtepu16_epi32(all));
+    }
+    avx2::plain_distances(rest.as_flattened(), query, out_rest);
 }
 
 /// The sums of all rows for both queries stay in sixteen registers.

@@ -4,7 +4,7 @@ use crate::support::{Draw, released};
 use scumble::certificate::Certificate;
 use scumble::estimate::{self, EstimateError, RowRef};
 use scumble::files::{Job, JobError, ReadOptions, open_release, release};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::plan::{Ask, AskError, Public};
 use scumble::projection::{Bins, Origin, Partition, Seed};
 use scumble::structure::{BinsOptions, learn_bins};
@@ -24,7 +24,15 @@ fn rows(n: usize, seed: u64) -> Vec<f32> {
 }
 
 fn mechanism(id: MechanismId, bins: Partition, k: usize, epsilon: f64) -> Mechanism {
-    let parameters = Parameters::new(id, P, k, epsilon, 1.0, Range { lo: 0.0, hi: 1.0 }, Seed([4; 32]));
+    let parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: P,
+        k,
+        epsilon,
+        beta: 1.0,
+        range: Range { lo: 0.0, hi: 1.0 },
+        seed: Seed([4; 32]),
+    });
     Mechanism::new(Parameters { bins: Some(bins), ..parameters }).unwrap()
 }
 

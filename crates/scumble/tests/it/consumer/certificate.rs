@@ -2,13 +2,21 @@
 
 use crate::support::Draw;
 use scumble::certificate::{Certificate, ColumnLayout, ContentHasher};
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::Encoder;
 use scumble::vectors::Range;
 
 fn certificate(id: MechanismId) -> Certificate {
-    let mut parameters = Parameters::new(id, 64, 16, 2.0, 1.0, Range::new(-1.0, 1.0).unwrap(), Seed([5; 32]));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: 64,
+        k: 16,
+        epsilon: 2.0,
+        beta: 1.0,
+        range: Range::new(-1.0, 1.0).unwrap(),
+        seed: Seed([5; 32]),
+    });
     if matches!(id.notion(), NotionKind::Approximate | NotionKind::Individual) {
         parameters.delta = Some(1e-6);
     }

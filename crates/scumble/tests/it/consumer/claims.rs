@@ -1,11 +1,11 @@
 //! What a reader is told against what an adversary can do, and promises at extreme parameters.
 
-use scumble::mechanism::{Mechanism, MechanismId, Parameters, Perturbation};
-use scumble::noise::Noise;
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Perturbation, Required};
 use scumble::privacy::Unit;
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::vectors::{Range, Rows, Scalars};
+use scumble_core::noise::Noise;
 
 const TRIALS: usize = 60_000;
 
@@ -32,7 +32,10 @@ fn told(statement: &str, pair: &str) -> f64 {
 
 fn parameters(id: MechanismId, epsilon: f64, beta: f64, delta: Option<f64>) -> Parameters {
     let range = Range::new(-0.25, 0.25).unwrap();
-    Parameters { delta, ..Parameters::new(id, 1, 1, epsilon, beta, range, Seed([3; 32])) }
+    Parameters {
+        delta,
+        ..Parameters::new(Required { mechanism: id, dim: 1, k: 1, epsilon, beta, range, seed: Seed([3; 32]) })
+    }
 }
 
 /// Five standard errors of the measured share, alpha below 1e-6 per comparison.
@@ -88,7 +91,15 @@ fn a_range_off_the_grid_counts_its_own_steps() {
         for exponent in -30..=-2 {
             let range = Range::new(lo, hi).unwrap();
             let beta = range.width();
-            let base = Parameters::new(MechanismId::RawStaircase, 1, 1, 1.0, beta, range, Seed([1; 32]));
+            let base = Parameters::new(Required {
+                mechanism: MechanismId::RawStaircase,
+                dim: 1,
+                k: 1,
+                epsilon: 1.0,
+                beta,
+                range,
+                seed: Seed([1; 32]),
+            });
             let Ok(mechanism) = Mechanism::new(Parameters { grid_exponent: Some(exponent), ..base }) else { continue };
             let (low, high) = mechanism.grid().bounds();
             let Perturbation::Noise { noise: Noise::Staircase(law), .. } = mechanism.perturbation() else { panic!() };
@@ -108,7 +119,7 @@ fn moves_are_counted_for_what_runs() {
     };
     let wide = |id, beta, dim| {
         let range = Range::new(0.0, 1.0).unwrap();
-        Parameters::new(id, dim, 2, 1.0, beta, range, Seed([1; 32]))
+        Parameters::new(Required { mechanism: id, dim, k: 2, epsilon: 1.0, beta, range, seed: Seed([1; 32]) })
     };
     assert_eq!(moves(wide(RawStaircase, 0.25, 6)), (Some(4), Some(24)));
     assert_eq!(moves(wide(RawStaircase, 0.3, 6)), (Some(4), Some(24)));

@@ -3,7 +3,7 @@
 use crate::support::{Draw, released};
 use scumble::decode::{self, DecodeError, Decoder, Method, Refused};
 use scumble::files::{ReadOptions, read_all};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::{Partition, Seed};
 use scumble::release::Release;
 use scumble::search::ExactQueries;
@@ -27,7 +27,15 @@ fn rows(count: usize, uneven: bool) -> Vec<f32> {
 }
 
 fn mechanism(id: MechanismId, k: usize, epsilon: f64) -> Mechanism {
-    let mut parameters = Parameters::new(id, P, k, epsilon, 1.0, Range::new(-1.0, 1.0).unwrap(), Seed([3; 32]));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: P,
+        k,
+        epsilon,
+        beta: 1.0,
+        range: Range::new(-1.0, 1.0).unwrap(),
+        seed: Seed([3; 32]),
+    });
     parameters.symbols = (id == MechanismId::DpOporpZones).then_some(3);
     parameters.norm = Some(3.0);
     Mechanism::new(parameters).unwrap()
@@ -80,7 +88,17 @@ fn scales_help_rows_of_different_length() {
 fn bounds_take_no_row_away_from_the_truth() {
     let rows = rows(ROWS, true);
     let input = Rows::dense(Scalars::F32(&rows), P);
-    let whole = |id| Parameters::new(id, P, P, 2.0, 1.5, Range::new(-0.5, 1.0).unwrap(), Seed([3; 32]));
+    let whole = |id| {
+        Parameters::new(Required {
+            mechanism: id,
+            dim: P,
+            k: P,
+            epsilon: 2.0,
+            beta: 1.5,
+            range: Range::new(-0.5, 1.0).unwrap(),
+            seed: Seed([3; 32]),
+        })
+    };
     let few = |id| Parameters { k: 16, ..whole(id) };
     let bins = learn_bins(input.slice(0, 100), BinsOptions::new(16)).unwrap();
     for parameters in [
@@ -132,7 +150,15 @@ fn decoding_is_refused_where_it_hurts() {
     };
     assert_eq!(refusal(of(MechanismId::DpOporpStaircase, 32, 2.0, 319)), Refused::FewRows { rows: 319, k: 32 });
     assert!(matches!(refusal(of(MechanismId::DpOporpStaircase, 32, 0.05, ROWS)), Refused::Noise { .. }));
-    let record = Parameters::new(MechanismId::Signcap, P, 32, 5.0, 1.0, Range::new(-1.0, 1.0).unwrap(), Seed([3; 32]));
+    let record = Parameters::new(Required {
+        mechanism: MechanismId::Signcap,
+        dim: P,
+        k: 32,
+        epsilon: 5.0,
+        beta: 1.0,
+        range: Range::new(-1.0, 1.0).unwrap(),
+        seed: Seed([3; 32]),
+    });
     let release = released(&Mechanism::new(record).unwrap(), None, 1, Rows::dense(Scalars::F32(&rows), P));
     assert!(matches!(Decoder::fit(&release, Method::Wiener), Err(DecodeError::Refused(Refused::Law(_)))));
 }

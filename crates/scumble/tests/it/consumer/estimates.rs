@@ -2,7 +2,7 @@
 
 use crate::support::{Draw, released};
 use scumble::estimate::{self, Estimate, EstimateError, RowRef};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Encoding, Release, Releaser};
 use scumble::search::ExactQueries;
@@ -43,8 +43,15 @@ fn check(
     let rows = pairs(7);
     let (mut errors, mut covered, mut defined) = (Vec::new(), 0, 0);
     for seed in 0..SEEDS {
-        let mut parameters =
-            Parameters::new(id, P, 64, epsilon, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed([seed as u8; 32]));
+        let mut parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: P,
+            k: 64,
+            epsilon,
+            beta: 2.0,
+            range: Range::new(-1.0, 1.0).unwrap(),
+            seed: Seed([seed as u8; 32]),
+        });
         if parameters.mechanism.notion() == scumble::mechanism::NotionKind::Approximate {
             parameters.delta = Some(1e-6);
         }
@@ -88,8 +95,15 @@ fn inner_products_with_an_exact_query() {
     for id in [MechanismId::RawStaircase, MechanismId::DpOporpLaplace, MechanismId::DpOporp, MechanismId::DpRpGOptB] {
         let (mut covered, per_seed) = (0, PAIRS / SEEDS);
         for seed in 0..SEEDS {
-            let mut parameters =
-                Parameters::new(id, P, 64, 8.0, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed([seed as u8; 32]));
+            let mut parameters = Parameters::new(Required {
+                mechanism: id,
+                dim: P,
+                k: 64,
+                epsilon: 8.0,
+                beta: 2.0,
+                range: Range::new(-1.0, 1.0).unwrap(),
+                seed: Seed([seed as u8; 32]),
+            });
             parameters.delta = (id.notion() == scumble::mechanism::NotionKind::Approximate).then_some(1e-6);
             let mechanism = Mechanism::new(parameters).unwrap();
             let values = &rows[2 * seed * per_seed * P..2 * (seed + 1) * per_seed * P];
@@ -157,7 +171,15 @@ fn angle_from_randomized_response() {
 fn what_is_not_identifiable_is_refused() {
     let rows = pairs(1);
     for id in [MechanismId::DpSignoporpCeil, MechanismId::DpSignoporpRrSmooth, MechanismId::DpSignrpCeil] {
-        let parameters = Parameters::new(id, P, 32, 3.0, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed([1; 32]));
+        let parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: P,
+            k: 32,
+            epsilon: 3.0,
+            beta: 2.0,
+            range: Range::new(-1.0, 1.0).unwrap(),
+            seed: Seed([1; 32]),
+        });
         let releaser = Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap();
         let release = Release::from_rows(&releaser, Rows::dense(Scalars::F32(&rows[..2 * P]), P)).unwrap();
         let (a, b) = (RowRef::new(&release, 0).unwrap(), RowRef::new(&release, 1).unwrap());

@@ -1,10 +1,10 @@
 //! What a release estimates: the mean of many releases of a row is `Mechanism::expected` of it, for every mechanism.
 
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
-use scumble::noise::NoiseKey;
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::vectors::{Range, Rows, Scalars};
+use scumble_core::noise::NoiseKey;
 
 /// 20,000 releases of one row, the same in every run. Means lie within 5 standard errors of what is expected, over all
 /// coordinates (alpha below 1e-4); the direction of records within a tenth, since their mean is one over rotations.
@@ -13,7 +13,15 @@ fn the_mean_of_many_releases_is_what_is_expected() {
     let (dim, k, n) = (48, 24, 20_000);
     let row: Vec<f32> = (0..dim).map(|at| ((at * 37 % 19) as f32 - 9.0) / 10.0).collect();
     for id in MechanismId::without_files() {
-        let mut parameters = Parameters::new(id, dim, k, 3.0, 1.0, Range::new(-1.0, 1.0).unwrap(), Seed([8; 32]));
+        let mut parameters = Parameters::new(Required {
+            mechanism: id,
+            dim,
+            k,
+            epsilon: 3.0,
+            beta: 1.0,
+            range: Range::new(-1.0, 1.0).unwrap(),
+            seed: Seed([8; 32]),
+        });
         match id.notion() {
             NotionKind::Individual => continue, // a sign that is released as it is, or a coin: no law of its own
             NotionKind::Approximate => parameters.delta = Some(1e-3),

@@ -5,13 +5,13 @@
 //! figures; the generators are fixed, so no test flickers. A planted fault (noise 15% too small) leaves the band.
 
 use crate::support::Draw;
-use scumble::mechanism::{Mechanism, MechanismId, Parameters, Perturbation};
-use scumble::noise::NoiseKey;
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Perturbation, Required};
 use scumble::projection::Seed;
 use scumble::release::{Encoding, Release, Releaser};
 use scumble::search::ExactQueries;
 use scumble::statistics::{self, Attributes, Options, Statistics, Target, Told};
 use scumble::vectors::{Range, Rows, Scalars};
+use scumble_core::noise::NoiseKey;
 
 const TRIALS: usize = 3000;
 const ROWS: usize = 400;
@@ -69,7 +69,15 @@ impl Population {
 fn mechanism(id: MechanismId, dim: usize, k: usize, trial: usize, adjust: &dyn Fn(&mut Parameters)) -> Mechanism {
     let mut seed = [1; 32];
     seed[..8].copy_from_slice(&trial.to_le_bytes());
-    let mut parameters = Parameters::new(id, dim, k, 2.0, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed(seed));
+    let mut parameters = Parameters::new(Required {
+        mechanism: id,
+        dim,
+        k,
+        epsilon: 2.0,
+        beta: 2.0,
+        range: Range::new(-1.0, 1.0).unwrap(),
+        seed: Seed(seed),
+    });
     adjust(&mut parameters);
     Mechanism::new(parameters).unwrap()
 }

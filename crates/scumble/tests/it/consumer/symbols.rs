@@ -3,18 +3,18 @@
 use num_bigint::BigUint;
 use num_rational::BigRational;
 use scumble::certificate::Certificate;
-use scumble::exact::{WorstRatio, rational};
-use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters, Perturbation};
+use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters, Perturbation, Required};
 use scumble::privacy::Unit;
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::vectors::{QuantisedRow, Range, Rows, Scalars};
+use scumble_core::exact::{WorstRatio, rational};
 use std::collections::HashMap;
 
 const UNIT_RANGE: Range = Range { lo: 0.0, hi: 1.0 };
 
 fn parameters(id: MechanismId, dim: usize, k: usize, epsilon: f64) -> Parameters {
-    Parameters::new(id, dim, k, epsilon, 1.0, UNIT_RANGE, Seed([3; 32]))
+    Parameters::new(Required { mechanism: id, dim, k, epsilon, beta: 1.0, range: UNIT_RANGE, seed: Seed([3; 32]) })
 }
 
 /// The law of the symbol in every bin of a row: entries of the table, as the release draws from them.

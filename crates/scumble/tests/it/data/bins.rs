@@ -4,7 +4,7 @@
 use crate::support::{released, shared};
 use scumble::decode::{self, Method};
 use scumble::files::{Batch, ReadOptions, read_all};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters, Purpose};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Purpose, Required};
 use scumble::projection::{Partition, Seed, TableFile};
 use scumble::recall::{Features, precision_recall, true_neighbours};
 use scumble::release::{Encoding, Release};
@@ -104,7 +104,10 @@ pub fn staircase(bins: Partition, k: usize, epsilon: f64) -> Parameters {
     let range = Range { lo: 0.0, hi: 255.0 };
     let id = MechanismId::DpOporpStaircase;
     let dim = bins.bins(784, k).map_or(1024, |bins| bins.dim());
-    Parameters { bins: Some(bins), ..Parameters::new(id, dim, k, epsilon, 255.0, range, Seed([1; 32])) }
+    Parameters {
+        bins: Some(bins),
+        ..Parameters::new(Required { mechanism: id, dim, k, epsilon, beta: 255.0, range, seed: Seed([1; 32]) })
+    }
 }
 
 #[test]
@@ -146,7 +149,15 @@ fn bins_learned_from_200_rows_reach_the_table() {
         let bins = Partition::of(&learn_bins(images.sample(), BinsOptions::new(64)).unwrap());
         let range = Range { lo: 0.0, hi: 255.0 };
         let id = MechanismId::DpOporpStaircase;
-        let parameters = Parameters::new(id, images.rows().dim(), 64, 1.0, 255.0, range, Seed([1; 32]));
+        let parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: images.rows().dim(),
+            k: 64,
+            epsilon: 1.0,
+            beta: 255.0,
+            range,
+            seed: Seed([1; 32]),
+        });
         let found = images.recall(&Parameters { bins: Some(bins), ..parameters }, None);
         println!("{name} epsilon 1, learned bins: {:.3} / {:.3}", found.0, found.1);
         assert!(found.0 >= 0.31 && found.1 >= 0.39, "{name}: {found:?}");
@@ -198,7 +209,15 @@ impl Sentences {
 }
 
 fn record(id: MechanismId, k: usize, epsilon: f64) -> Parameters {
-    Parameters::new(id, 384, k, epsilon, 0.5, Range { lo: -0.25, hi: 0.25 }, Seed([1; 32]))
+    Parameters::new(Required {
+        mechanism: id,
+        dim: 384,
+        k,
+        epsilon,
+        beta: 0.5,
+        range: Range { lo: -0.25, hi: 0.25 },
+        seed: Seed([1; 32]),
+    })
 }
 
 #[test]

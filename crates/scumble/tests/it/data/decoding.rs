@@ -2,7 +2,7 @@
 
 use super::bins::{Images, staircase};
 use scumble::decode::Method;
-use scumble::mechanism::{MechanismId, Parameters};
+use scumble::mechanism::{MechanismId, Parameters, Required};
 use scumble::projection::{Partition, Seed};
 use scumble::vectors::Range;
 
@@ -30,7 +30,15 @@ fn mnist_decoded_reaches_the_table() {
 fn mnist_within_bounds() {
     let Some(mnist) = Images::mnist() else { return };
     let range = Range { lo: 0.0, hi: 255.0 };
-    let raw = Parameters::new(MechanismId::RawStaircase, 784, 784, 3.0, 255.0, range, Seed([1; 32]));
+    let raw = Parameters::new(Required {
+        mechanism: MechanismId::RawStaircase,
+        dim: 784,
+        k: 784,
+        epsilon: 3.0,
+        beta: 255.0,
+        range,
+        seed: Seed([1; 32]),
+    });
     let found = mnist.recall_decoded(&raw, None, Some(Method::Bounds));
     println!("MNIST raw, epsilon 3, bounds: {:.3} / {:.3}", found.0, found.1);
     assert!(found.0 >= 0.45 && found.1 >= 0.58, "{found:?}");

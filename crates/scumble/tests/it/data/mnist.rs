@@ -2,7 +2,7 @@
 
 use crate::support::{released, shared};
 use scumble::files::{ReadOptions, read_all};
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::recall::Features;
 use scumble::recall::true_neighbours;
@@ -73,7 +73,15 @@ impl Mnist {
         encoding: Option<Encoding>,
         adjust: impl Fn(&mut Parameters),
     ) -> (f64, f64) {
-        let mut parameters = Parameters::new(id, P, 256, epsilon, 1.0, Range::new(0.0, 1.0).unwrap(), seed);
+        let mut parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: P,
+            k: 256,
+            epsilon,
+            beta: 1.0,
+            range: Range::new(0.0, 1.0).unwrap(),
+            seed,
+        });
         if id.notion() == NotionKind::Approximate {
             parameters.delta = Some(1e-6);
         }

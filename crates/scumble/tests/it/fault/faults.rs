@@ -4,12 +4,12 @@
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Zero};
-use scumble::exact::{at_most_exp, rational};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
-use scumble::noise::{FlipTable, Laplace, Noise, SecretRng, Staircase};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::vectors::{Grid, Range, Rows, Scalars};
+use scumble_core::exact::{at_most_exp, rational};
+use scumble_core::noise::{FlipTable, Laplace, Noise, SecretRng, Staircase};
 
 const B: i64 = 6;
 
@@ -126,7 +126,15 @@ fn fault_9_a_cut_tail() {
 }
 
 fn releaser(id: MechanismId, k: usize) -> Releaser {
-    let parameters = Parameters::new(id, 64, k, 1.0, 2.0, Range::new(-1.0, 1.0).unwrap(), Seed([3; 32]));
+    let parameters = Parameters::new(Required {
+        mechanism: id,
+        dim: 64,
+        k,
+        epsilon: 1.0,
+        beta: 2.0,
+        range: Range::new(-1.0, 1.0).unwrap(),
+        seed: Seed([3; 32]),
+    });
     Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap()
 }
 

@@ -4,10 +4,12 @@ use super::support::*;
 use super::tables::{Cells, Data, Nesting, flat, lists, numbers, texts, whole};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use scumble::files::{self, FilesHasher, MECHANISM_KEY, ReadErrorKind};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble::certificate::SigningKey;
+use scumble::files::{self, FilesHasher, MECHANISM_KEY, ReadErrorKind, WriteError, verify, write_release};
+use scumble::mechanism::{Beside, Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
-use scumble::vectors::Range;
+use scumble::release::{Release, Releaser};
+use scumble::vectors::{Range, Rows, Scalars};
 use std::path::Path;
 
 /// Under this key Spark keeps its schema.
@@ -64,7 +66,16 @@ fn what_no_certificate_names_is_refused() {
 
 fn mechanism(epsilon: f64) -> Mechanism {
     let range = Range::new(0.0, 1.0).unwrap();
-    Mechanism::new(Parameters::new(MechanismId::DpSignoporpRr, 16, 16, epsilon, 1.0, range, Seed([1; 32]))).unwrap()
+    Mechanism::new(Parameters::new(Required {
+        mechanism: MechanismId::DpSignoporpRr,
+        dim: 16,
+        k: 16,
+        epsilon,
+        beta: 1.0,
+        range,
+        seed: Seed([1; 32]),
+    }))
+    .unwrap()
 }
 
 #[test]
@@ -103,4 +114,22 @@ fn a_folder_holds_its_files_and_nothing_else() {
         [("id", numbers("Int64", &[])), ("sketch", flat("optional binary {};", Data::Bytes(vec![]), [].into_iter()))];
     folder.parquet("set/part-2.parquet", &none, 9);
     assert_ne!(files::read_release(&folder.path("set")).unwrap().hashes, release.hashes, "an empty file is a file");
+}
+
+#[test]
+fn a_signature_is_not_lost_without_a_word() {
+    let releaser = Releaser::new(mechanism(1.0), None).unwrap();
+    let rows = [0.5f32; 3 * 16];
+    let rows = Rows::dense(Scalars::F32(&rows), 16);
+    let key = SigningKey::generate().unwrap();
+    let release = Release::from_rows(&releaser, rows).unwrap().signed(&key);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("release.parquet");
+    // Parquet numbers rows that have no ids, and the signature covers ids.
+    assert_eq!(write_release(&path, &release), Err(WriteError::SignatureLost(path.clone())));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let path = folder.path().join("release.npy");
+    write_release(&path, &release).unwrap();
+    let report = verify(&path, &Beside::default(), Some(&key.public())).unwrap();
+    assert_eq!(report.failed(), None);
 }

@@ -2,20 +2,21 @@
 //! the range [100, 101] the rows "absent" and "1:0.3" would give outputs near 0 and near 100, and anyone tells them apart.
 
 use scumble::error::DataErrorKind;
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
-use scumble::noise::NoiseKey;
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Required};
 use scumble::plan::{PlanError, Request, plan, plan_with_sample};
 use scumble::projection::Seed;
 use scumble::release::{Encoding, ReleaseError, Releaser};
 use scumble::search::ExactQueries;
 use scumble::vectors::{Range, Rows, Scalars};
+use scumble_core::noise::NoiseKey;
 
 const DIM: usize = 16;
 
 fn parameters(id: MechanismId, range: (f64, f64)) -> Parameters {
     let range = Range::new(range.0, range.1).unwrap();
     let k = if id.is_raw() { DIM } else { 4 };
-    let parameters = Parameters::new(id, DIM, k, 1.0, 0.5, range, Seed([1; 32]));
+    let parameters =
+        Parameters::new(Required { mechanism: id, dim: DIM, k, epsilon: 1.0, beta: 0.5, range, seed: Seed([1; 32]) });
     if id.notion() == NotionKind::Approximate { parameters.with_delta(1e-6) } else { parameters }
 }
 

@@ -2,18 +2,26 @@
 //! thousandth release says what the first one said. docs/longitudinal.md shows these numbers.
 
 use crate::support::Draw;
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters};
-use scumble::noise::NoiseKey;
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::vectors::{Range, Rows, Scalars};
+use scumble_core::noise::NoiseKey;
 
 const PEOPLE: usize = 500;
 const RELEASES: usize = 1000;
 
 fn releaser() -> Releaser {
     let range = Range::new(0.0, 1.0).unwrap();
-    let parameters = Parameters::new(MechanismId::RawLaplace, 4, 4, 1.0, 1.0, range, Seed([3; 32]));
+    let parameters = Parameters::new(Required {
+        mechanism: MechanismId::RawLaplace,
+        dim: 4,
+        k: 4,
+        epsilon: 1.0,
+        beta: 1.0,
+        range,
+        seed: Seed([3; 32]),
+    });
     Releaser::new(Mechanism::new(parameters).unwrap(), None).unwrap()
 }
 
@@ -70,7 +78,15 @@ fn keyed_noise_is_what_it_was() {
     let mut lines = String::new();
     for id in MechanismId::without_files() {
         let range = Range::new(-1.0, 1.0).unwrap();
-        let mut parameters = Parameters::new(id, 64, 16, 2.0, 1.0, range, Seed([5; 32]));
+        let mut parameters = Parameters::new(Required {
+            mechanism: id,
+            dim: 64,
+            k: 16,
+            epsilon: 2.0,
+            beta: 1.0,
+            range,
+            seed: Seed([5; 32]),
+        });
         match id.notion() {
             NotionKind::Individual => continue,
             NotionKind::Approximate => parameters.delta = Some(1e-6),

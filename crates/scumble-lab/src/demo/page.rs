@@ -2,15 +2,14 @@
 
 use super::data::{DIM, QUERIES, ROWS};
 use super::story::{Recall, Story, TOP};
-use crate::print::{grouped, number};
-use crate::verbs::inspect::words;
-use scumble_lab::evaluate::{Axis, Cell, Figure, Page, Panel, Series, Stroke, Table};
+use crate::evaluate::{Axis, Cell, Figure, Page, Panel, Series, Stroke, Table};
+use scumble::words::{grouped, number};
 
 /// The page.
-pub fn page(story: &Story) -> Page {
+pub(super) fn page(story: &Story) -> Page {
     let shown = story.results.iter().find(|r| r.epsilon == 5.0).unwrap_or(&story.results[0]);
     let kept = 100.0 * shown.ours / shown.without_privacy.max(f64::MIN_POSITIVE);
-    Page::new("scumble demo")
+    Page::new("‹demo()›")
         .subtitle(format!("{} handwritten digits of MNIST, {DIM} pixels each, {QUERIES} queries", grouped(ROWS as u64)))
         .lead(format!(
             "At epsilon 5 for one attribute, a search over the private release finds {:.0}% of the true neighbours: \
@@ -30,7 +29,7 @@ pub fn page(story: &Story) -> Page {
         .section("Two rows compared")
         .certificate(story.comparison.clone())
         .section("What was promised")
-        .certificate(words(&story.certificate))
+        .certificate(story.certificate.in_words(str::to_owned))
         .warning(
             "The unit of privacy is one attribute of a row (here a pixel), not the row. These digits are public; on private \
              data such an evaluation would itself be private.",

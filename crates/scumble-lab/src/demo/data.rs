@@ -1,7 +1,7 @@
 //! The demo's rows: handwritten digits, values in [0, 1].
 
+use crate::digits::{self, IMAGES, PIXELS};
 use scumble::vectors::{Rows, Scalars};
-use scumble_lab::digits::{self, IMAGES, PIXELS};
 use std::io::Write;
 use std::path::Path;
 
