@@ -55,8 +55,7 @@ impl Geometric {
         let mut digits = Vec::new();
         let mut step = 1;
         while (power(ratio, step, 128).low >> 124u32) >= BigUint::one() {
-            let first = (1..BASE).map(|d| digit_word(ratio, step, d, 0)).collect();
-            digits.push(Digit { step, first });
+            digits.push(Digit { step, first: digit_words(ratio, step) });
             step *= BASE;
         }
         Ok(Self { ratio, digits, above: Reach { step, first: [reach_word(ratio, step, 0)] } })
@@ -138,22 +137,41 @@ fn power(ratio: u64, exponent: u64, width: u64) -> Fixed {
     product
 }
 
+/// The first words of P(digit >= d), d = 1..64: all from one row of powers, and alone where that does not decide one.
+fn digit_words(ratio: u64, step: u64) -> Vec<u64> {
+    const WIDTH: u64 = 256;
+    let (once, whole) = (power(ratio, step, WIDTH), power(ratio, step * BASE, WIDTH));
+    let mut reached = power(ratio, 0, WIDTH);
+    let mut first = Vec::with_capacity(BASE as usize - 1);
+    for d in 1..BASE {
+        reached = reached.times(&once);
+        let decided = digit_bounds(&reached, &whole)
+            .map(|(low, high)| (low >> (WIDTH - 64), high >> (WIDTH - 64)))
+            .filter(|(low, high)| low == high);
+        first.push(decided.map_or_else(|| digit_word(ratio, step, d, 0), |(low, _)| low_word(low)));
+    }
+    first
+}
+
+/// Bounds of (y - z) / (1 - z) over 2^width, y = a^(step d) and z = a^(step 64): it rises with y and falls with z.
+/// `None` if z is not told from 1.
+fn digit_bounds(reached: &Fixed, whole: &Fixed) -> Option<(BigUint, BigUint)> {
+    let width = reached.width;
+    let one = BigUint::one() << width;
+    if whole.high >= one {
+        return None;
+    }
+    let low = (difference(&reached.low, &whole.high) << width) / (&one - &whole.high);
+    let high = (difference(&reached.high, &whole.low) << width) / (&one - &whole.low) + 1u32;
+    Some((low, high))
+}
+
 /// Word `level` of the binary expansion of P(digit >= d) = (a^(step d) - a^(step 64)) / (1 - a^(step 64)).
 ///
 /// The fraction's reduced denominator keeps an odd factor of 2^(64·64 step) - R^(64 step), so its expansion never ends
 /// and widening the enclosure always decides the word.
 fn digit_word(ratio: u64, step: u64, d: u64, level: usize) -> u64 {
-    widen_until_decided(level, |width| {
-        let (reached, whole) = (power(ratio, step * d, width), power(ratio, step * BASE, width));
-        let one = BigUint::one() << width;
-        if whole.high >= one {
-            return None; // too wide to tell a^(step 64) from 1
-        }
-        // (y - z) / (1 - z) rises with y and falls with z.
-        let low = (difference(&reached.low, &whole.high) << width) / (&one - &whole.high);
-        let high = (difference(&reached.high, &whole.low) << width) / (&one - &whole.low) + 1u32;
-        Some((low, high))
-    })
+    widen_until_decided(level, |width| digit_bounds(&power(ratio, step * d, width), &power(ratio, step * BASE, width)))
 }
 
 /// Word `level` of the binary expansion of a^step.

@@ -64,6 +64,46 @@ pub(super) fn word_of(num: &BigUint, den: &BigUint, level: usize) -> u64 {
     ((num << (64 * (level + 1))) / den).iter_u64_digits().next().unwrap_or(0)
 }
 
+/// A probability below 1 between two numbers over 2^256, least significant words first.
+#[derive(Clone)]
+pub(super) struct Enclosed {
+    low: [u64; 4],
+    high: [u64; 4],
+}
+
+impl Enclosed {
+    /// num / den, which is below 1/2.
+    pub fn new(num: &BigUint, den: &BigUint) -> Self {
+        let floor = (num << 256u32) / den;
+        let words = |n: &BigUint| {
+            let mut words = n.iter_u64_digits();
+            std::array::from_fn(|_| words.next().unwrap_or(0))
+        };
+        Self { low: words(&floor), high: words(&(floor + 1u32)) }
+    }
+
+    /// Times ratio / 2^64.
+    pub fn times(&self, ratio: u64) -> Self {
+        // The lowest word of a product is dropped; the carry rounds the upper end up.
+        let product = |words: &[u64; 4], carry: u64| {
+            let mut carry = u128::from(carry);
+            let mut shifted = [0; 5];
+            for (out, &word) in shifted.iter_mut().zip(words) {
+                let sum = u128::from(word) * u128::from(ratio) + carry;
+                (*out, carry) = (sum as u64, sum >> 64);
+            }
+            shifted[4] = carry as u64;
+            std::array::from_fn(|i| shifted[i + 1])
+        };
+        Self { low: product(&self.low, 0), high: product(&self.high, u64::MAX) }
+    }
+
+    /// The first word, if both ends agree on it.
+    pub fn first_word(&self) -> Option<u64> {
+        (self.low[3] == self.high[3]).then_some(self.low[3])
+    }
+}
+
 impl BlockNoise {
     pub(super) fn new(law: Noise) -> Option<Self> {
         let first = law.tail().thresholds(LAST, MOST_THRESHOLDS)?;

@@ -6,14 +6,13 @@
 
 use super::SecretRng;
 use super::geometric::{Geometric, fraction_of_word, positive, ratio_above};
-use super::half::{Tail, word_of};
+use super::half::{Enclosed, Tail, word_of};
 use super::words::{Words, with_sign};
 use crate::error::ParameterError;
 use crate::exact::WorstRatio;
 use num_bigint::{BigInt, BigUint};
-use num_integer::Integer;
 use num_rational::BigRational;
-use num_traits::{One, Pow, ToPrimitive};
+use num_traits::{One, Pow};
 
 /// Discrete Laplace noise.
 #[derive(Debug, Clone)]
@@ -51,19 +50,18 @@ impl Laplace {
         BigRational::new_raw(num * Pow::pow(r, n.unsigned_abs()), den * Pow::pow(u, n.unsigned_abs()))
     }
 
-    /// E n^2 = 2a / (1 - a)^2.
+    /// E n^2 = 2a / (1 - a)^2 = 2 R U / (U - R)^2, U = 2^64.
     pub fn variance(&self) -> BigRational {
-        let a = self.a();
-        let rest = BigRational::one() - &a;
-        a * BigInt::from(2) / (&rest * &rest)
+        let (r, unit) = (BigInt::from(self.ratio()), BigInt::one() << 64u32);
+        BigRational::new(&r * &unit * 2, (unit - r).pow(2u32))
     }
 
-    /// E n^4 = 2a (1 + 10a + a^2) / (1 - a)^4.
+    /// E n^4 = 2a (1 + 10a + a^2) / (1 - a)^4 = 2 R U (U^2 + 10 R U + R^2) / (U - R)^4.
     pub fn fourth_moment(&self) -> BigRational {
-        let a = self.a();
-        let rest = BigRational::one() - &a;
-        let poly = BigRational::one() + &a * BigInt::from(10) + &a * &a;
-        a * BigInt::from(2) * poly / rest.pow(4)
+        let (r, unit) = (BigInt::from(self.ratio()), BigInt::one() << 64u32);
+        let product = &r * &unit;
+        let poly = &unit * &unit + &product * 10 + &r * &r;
+        BigRational::new(product * 2 * poly, (unit - r).pow(4u32))
     }
 
     fn a(&self) -> BigRational {
@@ -82,21 +80,15 @@ impl Laplace {
     }
 }
 
-/// Bits that enclose a power of a while the thresholds are computed.
-const WIDTH: u32 = 256;
-
 /// P(N > n) = a^(n+1) / (1 + a). The reduced denominator keeps the odd part of 2^64 + R, which is prime to R and not 1:
 /// the expansion never ends.
 impl Tail for Laplace {
     fn thresholds(&self, last: u64, most: usize) -> Option<Vec<u64>> {
-        let (r, sum) = (BigUint::from(self.ratio()), (BigUint::one() << 64u32) + self.ratio());
+        let r = BigUint::from(self.ratio());
+        let mut tail = Enclosed::new(&r, &((BigUint::one() << 64u32) + &r)); // R / (2^64 + R)
         let mut thresholds = Vec::new();
-        // a^(n+1) between low and high over 2^WIDTH; over 1 + a that is low 2^64 / (2^64 + R).
-        let (mut low, mut high) = (&r << (WIDTH - 64), &r << (WIDTH - 64));
         loop {
-            let [below, above] = [&low, &high].map(|power| ((power << 128u32) / &sum) >> WIDTH);
-            let n = thresholds.len();
-            let first = if below == above { below.to_u64().expect("below 1/2") } else { self.exact_word(n, 0) };
+            let first = tail.first_word().unwrap_or_else(|| self.exact_word(thresholds.len(), 0));
             thresholds.push(first);
             if first < last {
                 return Some(thresholds);
@@ -104,7 +96,7 @@ impl Tail for Laplace {
             if thresholds.len() == most {
                 return None;
             }
-            (low, high) = ((low * &r) >> 64u32, (high * &r).div_ceil(&(BigUint::one() << 64u32)));
+            tail = tail.times(self.ratio());
         }
     }
 

@@ -8,14 +8,13 @@
 
 use super::SecretRng;
 use super::geometric::{Geometric, fraction_of_word, positive, ratio_above};
-use super::half::{Tail, word_of};
+use super::half::{Enclosed, Tail, word_of};
 use super::words::{Words, count_above, with_sign};
 use crate::error::{NoiseError, ParameterError};
 use crate::exact::WorstRatio;
 use num_bigint::{BigInt, BigUint};
-use num_integer::Integer;
 use num_rational::BigRational;
-use num_traits::{One, Pow, ToPrimitive, Zero};
+use num_traits::{One, Pow};
 
 /// Discrete staircase noise.
 #[derive(Debug, Clone)]
@@ -75,18 +74,24 @@ impl Staircase {
 
     /// P(n).
     pub fn weight(&self, n: i64) -> BigRational {
-        let b = fraction_of_word(self.ratio());
-        Pow::pow(&b, self.level(n)) / total(&moments(&b, self.sensitivity, self.width, 0))
+        let (_, total) = moment(self.ratio(), self.sensitivity, self.width, 0);
+        let rest = (BigInt::one() << 64u32) - self.ratio();
+        Pow::pow(&fraction_of_word(self.ratio()), self.level(n)) * BigRational::new(rest, total)
     }
 
     /// E n^2.
     pub fn variance(&self) -> BigRational {
-        even_moment(&fraction_of_word(self.ratio()), self.sensitivity, self.width, 2)
+        self.even_moment(2)
     }
 
     /// E n^4.
     pub fn fourth_moment(&self) -> BigRational {
-        even_moment(&fraction_of_word(self.ratio()), self.sensitivity, self.width, 4)
+        self.even_moment(4)
+    }
+
+    fn even_moment(&self, k: usize) -> BigRational {
+        let (moment, total) = moment(self.ratio(), self.sensitivity, self.width, k);
+        BigRational::new(moment * 2, total)
     }
 
     /// |n| = q B + i with q geometric and i in the high or the low part; minus zero is drawn again as a whole.
@@ -124,27 +129,26 @@ impl Staircase {
     }
 }
 
-/// Bits that enclose a power of b while the thresholds are computed.
-const WIDTH: u32 = 256;
-
 /// With n + 1 = m B + i and b = Rb / U, U = 2^64: P(N > n) = b^m (C (U - Rb) + Rb S) / (U (2 S - U + Rb)), where
 /// S = r U + (B - r) Rb weighs a period from its first offset on, and C what is left of it from offset i on.
 impl Tail for Staircase {
     fn thresholds(&self, last: u64, most: usize) -> Option<Vec<u64>> {
         let period = usize::try_from(self.sensitivity).ok()?;
-        let ratio = BigUint::from(self.ratio());
-        let (mut low, mut high) = (BigUint::one() << WIDTH, BigUint::one() << WIDTH); // b^m over 2^WIDTH
+        let den = self.tail_denominator();
+        let mut tails: Vec<Enclosed> = Vec::new(); // those of the last period, by offset
         let mut thresholds = Vec::new();
-        let den = self.tail_denominator() << WIDTH;
         loop {
             let n = thresholds.len();
             let offset = (n + 1) % period;
-            if offset == 0 {
-                (low, high) = ((low * &ratio) >> 64u32, (high * &ratio).div_ceil(&(BigUint::one() << 64u32)));
-            }
-            let num = self.tail_numerator(offset as u64) << 64u32;
-            let [below, above] = [&low, &high].map(|power| (power * &num) / &den);
-            let first = if below == above { below.to_u64().expect("below 1/2") } else { self.exact_word(n, 0) };
+            // A period later the tail has fallen by b.
+            let tail = if n >= period {
+                tails[n % period].times(self.ratio())
+            } else if offset == 0 {
+                Enclosed::new(&self.tail_numerator(0), &den).times(self.ratio())
+            } else {
+                Enclosed::new(&self.tail_numerator(offset as u64), &den)
+            };
+            let first = tail.first_word().unwrap_or_else(|| self.exact_word(n, 0));
             thresholds.push(first);
             // After whole periods the law starts afresh.
             if first < last && offset == 0 {
@@ -153,6 +157,7 @@ impl Tail for Staircase {
             if thresholds.len() >= most {
                 return None;
             }
+            if n < period { tails.push(tail) } else { tails[n % period] = tail }
         }
     }
 
@@ -203,54 +208,44 @@ fn high_word(ratio: u64, period: u64, high: u64, level: usize) -> u64 {
 /// The r of least variance. With V(r) = N(r) / D(r), D grows by a constant and N by growing amounts, so V falls and
 /// then rises: the first r at which it does not fall is the best.
 fn best_width(ratio: u64, period: u64) -> u64 {
-    let b = fraction_of_word(ratio);
-    let variance = |r| even_moment(&b, period, r, 2);
+    let falls = |r| {
+        let [(here, total), (next, next_total)] = [r, r + 1].map(|r| moment(ratio, period, r, 2));
+        next * total < here * next_total
+    };
     let (mut low, mut high) = (1, period);
     while low < high {
         let middle = low + (high - low) / 2;
-        if variance(middle + 1) >= variance(middle) { high = middle } else { low = middle + 1 }
+        if falls(middle) { low = middle + 1 } else { high = middle }
     }
     low
 }
 
-/// E n^k for an even k > 0.
-fn even_moment(b: &BigRational, period: u64, high: u64, k: usize) -> BigRational {
-    let moments = moments(b, period, high, k);
-    &moments[k] * BigInt::from(2) / total(&moments)
-}
-
-/// The weight of all integers, when 0 has weight 1: both sides, 0 counted once.
-fn total(moments: &[BigRational]) -> BigRational {
-    &moments[0] * BigInt::from(2) - BigRational::one()
-}
-
-/// Sums of m^j b^level(m) over m >= 0, for j = 0..=k (k <= 4).
-fn moments(b: &BigRational, period: u64, high: u64, k: usize) -> Vec<BigRational> {
+/// The sum of m^k b^level(m) over m >= 0, and of b^level(n) over all n, each times (U - Rb)^(k+1), k <= 4.
+///
+/// m = q B + i: the sum over q is a geometric moment, U A_n / (U - Rb)^(n+1) with A_n Euler's polynomial in Rb and U,
+/// and the sum over the offsets i is O_j / U. So the k-th moment is the sum of C(k,n) B^n A_n O_(k-n) / (U - Rb)^(n+1).
+fn moment(ratio: u64, period: u64, high: u64, k: usize) -> (BigInt, BigInt) {
     const BINOMIAL: [[u32; 5]; 5] =
         [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 2, 1, 0, 0], [1, 3, 3, 1, 0], [1, 4, 6, 4, 1]];
-    // m = q B + i: the sum over q is a geometric moment, the sum over i one of offsets.
-    let (by_period, by_offset) = (geometric_sums(b), offset_sums(b, period, high));
-    let power = |n: usize| BigRational::from_integer(BigInt::from(period).pow(n as u32));
-    let term = |j: usize, n: usize| power(n) * &by_period[n] * &by_offset[j - n] * BigInt::from(BINOMIAL[j][n]);
-    (0..=k).map(|j| (0..=j).map(|n| term(j, n)).fold(BigRational::zero(), |sum, t| sum + t)).collect()
-}
-
-/// Sums of q^j b^q over q >= 0: b times an Eulerian polynomial, over (1 - b)^(j + 1).
-fn geometric_sums(b: &BigRational) -> [BigRational; 5] {
     const EULERIAN: [&[u32]; 5] = [&[1], &[0, 1], &[0, 1, 1], &[0, 1, 4, 1], &[0, 1, 11, 11, 1]];
-    let rest = BigRational::one() - b;
-    std::array::from_fn(|j| {
-        let horner = |sum: BigRational, &c: &u32| sum * b + BigInt::from(c);
-        EULERIAN[j].iter().rev().fold(BigRational::zero(), horner) / Pow::pow(&rest, j as u32 + 1)
-    })
-}
-
-/// Sums of i^j over the offsets 0..B, those from r on weighted by b.
-fn offset_sums(b: &BigRational, period: u64, high: u64) -> [BigRational; 5] {
-    std::array::from_fn(|j| {
+    let (ratio, unit) = (BigInt::from(ratio), BigInt::one() << 64u32);
+    let rest = &unit - &ratio; // U - Rb
+    // Offsets from r on weigh b.
+    let offsets = |j: usize| {
         let (first, all) = (power_sum(high, j), power_sum(period, j));
-        BigRational::from_integer(first.clone()) + b * (all - first)
-    })
+        &first * &unit + &ratio * (all - first)
+    };
+    let eulerian = |n: usize| {
+        let terms = EULERIAN[n].iter().enumerate();
+        terms.map(|(i, &c)| ratio.clone().pow(i as u32) * unit.clone().pow((n - i) as u32) * c).sum::<BigInt>()
+    };
+    let term = |n: usize| {
+        let (power, rest) = (BigInt::from(period).pow(n as u32), rest.clone().pow((k - n) as u32));
+        power * eulerian(n) * offsets(k - n) * rest * BINOMIAL[k][n]
+    };
+    // Both sides, 0 counted once.
+    let total = (offsets(0) * 2 - &rest) * rest.clone().pow(k as u32);
+    ((0..=k).map(term).sum(), total)
 }
 
 /// The sum of i^j over i < m.
@@ -309,8 +304,8 @@ mod tests {
             [(1, rational(1, 1)), (16, rational(1, 2)), (37, rational(3, 1)), (64, rational(10, 1))]
         {
             let law = Staircase::least_variance(period, &epsilon).unwrap();
-            let b = fraction_of_word(law.ratio());
-            let best = (1..=period).min_by_key(|&r| even_moment(&b, period, r, 2)).unwrap();
+            let variance = |r: u64| Staircase::from_steps(law.ratio(), period, r).unwrap().variance();
+            let best = (1..=period).min_by_key(|&r| variance(r)).unwrap();
             assert_eq!(law.width(), best, "{period} {epsilon}");
         }
     }
