@@ -6,18 +6,12 @@
 //! bins. ⌈·⌉ commutes with shifts, so neighbours have |j-j'| ≤ 1, and each step changes either probability by e^{ε/t}.
 //! Holds for: one attribute moving by at most β. Not l1: eight touched bins cost 8ε.
 
-use crate::error::{MechanismError, ParameterError};
-use crate::mechanism::Side;
+use crate::error::ParameterError;
 use crate::mechanism::parameters::Setup;
 use crate::mechanism::recipe::{Recipe, flips};
 use crate::noise::FlipTable;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
-    flips::per_bin(setup, FlipTable::ceil_rule, |grid| {
-        Ok(Side::Above(match setup.parameters.thresholds[..] {
-            [] => 0,
-            [b] if b >= 0.0 && b < 1e15 * grid.step() => (b / grid.step()).floor() as i64, // x > b is q > ⌊b/g⌋
-            _ => return Err(MechanismError::OneThreshold.into()),
-        }))
-    })
+    let projection = setup.projection(&["oporp"])?;
+    flips::per_bin(setup, projection, FlipTable::ceil_rule, |grid| flips::above(setup, grid))
 }

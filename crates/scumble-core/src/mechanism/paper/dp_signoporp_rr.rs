@@ -12,12 +12,12 @@ use crate::mechanism::{MechanismId, Side};
 use crate::noise::FlipTable;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
-    // line 1: x = OPORP(u)
+    let projection = setup.projection(&["oporp"])?; // line 1: x = OPORP(u)
     let rule = match setup.parameters.mechanism {
         MechanismId::DpSignoporpRr => FlipTable::randomized_response, // line 2: s~_j
         _ => FlipTable::smooth,                                       // lines 3 and 4: L_j, s~_j
     };
     // line 5: a fair coin where x_j = 0
     // line 6: s~
-    flips::per_bin(setup, rule, |_| Ok(Side::CoinAtZero))
+    flips::per_bin(setup, projection, rule, |_| Ok(Side::CoinAtZero))
 }

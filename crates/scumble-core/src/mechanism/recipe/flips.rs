@@ -7,7 +7,7 @@
 
 use super::Recipe;
 use super::sensitivity::too_large;
-use crate::error::{NoProof, ParameterError};
+use crate::error::{MechanismError, NoProof, ParameterError};
 use crate::exact;
 use crate::mechanism::parameters::{STEPS, Setup};
 use crate::mechanism::{Perturbation, Side};
@@ -18,19 +18,29 @@ use crate::vectors::Grid;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-/// A bit per bin of OPORP. `table` makes the rule for ε/t, `side` says where its plus side begins.
+/// A bit per bin of a projection that puts each attribute into one bin of each repetition. `table` makes the rule for
+/// ε/t, `side` says where its plus side begins.
 pub(crate) fn per_bin(
     setup: &Setup<'_>,
+    projection: Projection,
     table: impl FnOnce(&BigRational) -> Result<FlipTable, ParameterError>,
     side: impl FnOnce(&Grid) -> Result<Side, ParameterError>,
 ) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Attribute], NoProof::TouchedBins)?;
-    let projection = setup.projection(&["oporp"])?;
     let grid = setup.grid(STEPS)?;
     let (table, side) = (table(&setup.each())?, side(&grid)?);
     let steps = vec![setup.steps_l1(&grid)?];
     let promise = Promise::Private(setup.pure(&setup.in_every_repetition(table.worst_ratio())?)?);
     Ok(Recipe { grid, projection, perturbation: Perturbation::Flips { steps, table, side }, promise })
+}
+
+/// The plus side above the public threshold `b`, or above 0: `x > b` is `q > ⌊b/g⌋`.
+pub(crate) fn above(setup: &Setup<'_>, grid: &Grid) -> Result<Side, ParameterError> {
+    match setup.parameters.thresholds[..] {
+        [] => Ok(Side::Above(0)),
+        [b] if b >= 0.0 && b < 1e15 * grid.step() => Ok(Side::Above((b / grid.step()).floor() as i64)),
+        _ => Err(MechanismError::OneThreshold.into()),
+    }
 }
 
 /// A bit per output of a dense projection, a fair coin at zero: each of k bits spends ε/k.
