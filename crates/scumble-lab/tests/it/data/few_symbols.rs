@@ -90,7 +90,7 @@ fn spam_is_told_from_one_bit_and_from_what_plan_chooses_better_than_from_the_pap
     else {
         return;
     };
-    let epsilons = [2.0, 3.0, 5.0];
+    let epsilons = [2.0, 5.0]; // and 3 below
     let parameters = |id| {
         let range = Range { lo: 0.0, hi: 1.0 };
         let parameters = Parameters::new(Required {

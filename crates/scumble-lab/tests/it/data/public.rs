@@ -1,7 +1,7 @@
 //! `plan` with a public sample, against the menu with public structure: the choice, and what was expected of it.
 
 use super::few_symbols::{recall, truth};
-use super::plan::{Set, held_out, sets};
+use super::plan::{Set, asked_epsilons, held_out, sets};
 use crate::support::released;
 use scumble::mechanism::{MechanismId, Parameters, Required};
 use scumble::plan::{Choice, Measured, Public, Request, plan, plan_with_public};
@@ -54,15 +54,14 @@ fn words(choice: &Choice) -> String {
 /// The epsilons of a data set: one, from small to large, because a whole table takes minutes. SCUMBLE_PLAN_EPSILONS=0.5,1,2
 /// measures others, and prints a line for each.
 fn epsilons(set: &Set) -> Vec<f64> {
-    if let Ok(list) = std::env::var("SCUMBLE_PLAN_EPSILONS") {
-        return list.split(',').map(|epsilon| epsilon.parse().unwrap()).collect();
-    }
-    vec![match &*set.name {
-        "MNIST" => 0.5,
-        "MiniLM" => 2.0,
-        "CIFAR" => 5.0,
-        _ => 3.0,
-    }]
+    asked_epsilons().unwrap_or_else(|| {
+        vec![match &*set.name {
+            "MNIST" => 0.5,
+            "MiniLM" => 2.0,
+            "CIFAR" => 5.0,
+            _ => 3.0,
+        }]
+    })
 }
 
 /// Where the plan is below 95% of the best of the menu, below the plan by numbers, or a tenth off what it expected. A
