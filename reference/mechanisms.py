@@ -261,6 +261,12 @@ def dp_signoporp_ceil(s):
     return flips(s, c.flip_ceil, s.epsilon / s.repeats, [s.steps()] * s.k, b)
 
 
+def raw_rr(s):
+    """Ours, Warner's randomized response: the bit u > b of every attribute, flipped alike at every value."""
+    b = (Fraction(s.thresholds[0]) / s.g).__floor__() if s.thresholds else 0
+    return flips(s, c.flip_rr, s.epsilon, [s.steps()] * s.k, b)
+
+
 # Symbols
 
 
@@ -374,6 +380,7 @@ MECHANISMS = {  # id: (function, projection)
     "raw-g-opt": (raw_g_opt, "none"),
     "raw-laplace": (laplace, "none"),
     "raw-staircase": (staircase, "none"),
+    "raw-rr": (raw_rr, "none"),
     "dp-rp-g": (dp_rp_g, "gaussian"),
     "dp-rp-g-analytic": (dp_rp_g_analytic, "gaussian"),
     "dp-rp-g-opt": (raw_g_opt, "gaussian"),
@@ -534,11 +541,14 @@ def cases():
     yield "idp-signoporp-rr", 24, 6, 2.0, *SIGNED, GRID | IDP
     yield "idp-signoporp-rr", 24, 8, 2.0, *SIGNED, GRID | IDP | {"repeats": 4}
     yield from structure_cases(delta)
+    # New cases stand at the end: the place of a case decides its rows.
+    yield "raw-rr", 8, 8, 1.0, *ODD, {}
+    yield "raw-rr", 6, 6, 6.0, *SIGNED, COARSE | {"thresholds": [0.35]}
 
 
 if __name__ == "__main__":
     made = [case(at, *head, **rest) for at, (*head, rest) in enumerate(cases())]
-    assert {one["parameters"]["mechanism"] for one in made} == set(MECHANISMS) and len(MECHANISMS) == 27
+    assert {one["parameters"]["mechanism"] for one in made} == set(MECHANISMS)
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else VECTORS
     lines = ",\n".join(json.dumps(one) for one in made)
     target.write_text('{"version": 1, "cases": [\n' + lines + "\n]}\n")

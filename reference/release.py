@@ -306,6 +306,7 @@ def release(input, ids, key, certificate):
 CASES = [
     "raw-laplace",
     "raw-staircase --encoding i16",
+    "raw-rr",
     "dp-oporp-staircase -k 8",
     "dp-oporp-staircase -k 6 --bins grid:4x6",
     "dp-oporp-laplace -k 8 --repeats 2 --sketch-clip 0.5",

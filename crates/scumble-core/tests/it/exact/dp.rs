@@ -267,6 +267,15 @@ fn dense_laplace() {
     }
 }
 
+/// A beta as large as the range, and a threshold.
+#[test]
+fn raw_randomized_response() {
+    check_pure(MechanismId::RawRr, Case { p: 2, k: 2, top: 3, steps: 6, repeats: 1 }, &EPSILONS, |_| ());
+    check_pure(MechanismId::RawRr, Case { p: 3, k: 3, top: 2, steps: 1, repeats: 1 }, &EPSILONS, |p| {
+        p.thresholds = vec![1.0];
+    });
+}
+
 #[test]
 fn sign_oporp() {
     for id in [MechanismId::DpSignoporpRr, MechanismId::DpSignoporpRrSmooth, MechanismId::DpSignoporpCeil] {

@@ -29,6 +29,8 @@ fn units_without_a_proof() {
     use MechanismId::*;
     let refused = [
         (RawStaircase, Unit::L1),
+        (RawRr, Unit::L1),
+        (RawRr, Unit::Record),
         (DpOporpStaircase, Unit::L1),
         (DpOporpLattice, Unit::L1),
         (DpOporpZones, Unit::L1),
