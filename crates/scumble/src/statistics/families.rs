@@ -4,7 +4,7 @@ use super::summary::{Number, Numbers, Summary, pairs};
 use super::{Amplified, Attributes, Family, Figure, Options, Statistics, Told};
 use crate::error::StatisticsError;
 use crate::release::Release;
-use scumble_core::mechanism::{Perturbation, two_sided_quantile};
+use scumble_core::mechanism::{Perturbation, Side, two_sided_quantile};
 use scumble_core::projection::{Projection, ProjectionKind};
 
 /// How often an interval may miss.
@@ -68,7 +68,7 @@ impl Form<'_> {
 
     fn mean(&self) -> Told {
         if self.summary.signs {
-            return refused("the release holds bits: see the share of positive ones");
+            return refused("the release holds bits: see the shares");
         }
         let of = match self.clipped() {
             Some(why) => format!("Mean of each coordinate of the sketch as it was before the noise ({why})"),
@@ -149,16 +149,20 @@ impl Form<'_> {
 
     fn share(&self) -> Told {
         let classes = self.summary.classes;
-        let of = match classes {
-            1 => {
-                "Share of rows whose coordinate is positive, without the flips (a zero counts half where a coin \
-                       decides it)"
-            }
-            _ => "Share of rows in each zone of each coordinate, without the randomisation",
+        let mechanism = self.release.mechanism();
+        let of = if classes > 1 {
+            "Share of rows in each zone of each coordinate, without the randomisation".into()
+        } else if let Perturbation::Flips { side: Side::Above(_), .. } = mechanism.perturbation() {
+            let threshold = mechanism.parameters().thresholds.first().unwrap_or(&0.0);
+            let step = mechanism.grid().step();
+            format!(
+                "Share of rows whose coordinate, rounded to a multiple of {step}, is above {threshold}, without the flips"
+            )
+        } else {
+            "Share of rows whose coordinate is positive, without the flips (a zero counts half where a coin decides it)"
+                .into()
         };
-        self.numbers(of.into(), &self.summary.share, |i| {
-            if classes == 1 { vec![i] } else { vec![i / classes, i % classes] }
-        })
+        self.numbers(of, &self.summary.share, |i| if classes == 1 { vec![i] } else { vec![i / classes, i % classes] })
     }
 
     fn nearest_centroid(&self) -> Option<Told> {
@@ -180,7 +184,10 @@ impl Form<'_> {
             return Err(StatisticsError::NoSuchAttribute { attribute: *outside, dim: projection.dim() });
         }
         if self.summary.signs {
-            return Ok(refused("the release holds bits of sums of attributes: their means are not identifiable"));
+            return Ok(refused(match projection.kind() {
+                ProjectionKind::Identity => "the release holds one bit per attribute: see the shares",
+                _ => "the release holds bits of sums of attributes: their means are not identifiable",
+            }));
         }
         if let Some(why) = self.clipped().filter(|_| projection.kind() != ProjectionKind::Identity) {
             return Ok(refused(format!("{why}, which does not keep the means of single attributes")));

@@ -164,6 +164,29 @@ fn figures_of_values_cover_their_truth() {
     }
 }
 
+/// One bit per attribute: the share above the threshold, and a sentence that names the threshold.
+#[test]
+fn shares_of_attributes_above_a_threshold() {
+    let dim = 6;
+    let population = Population::new(dim, 5);
+    let mut coverage = Coverage::default();
+    for trial in 0..TRIALS / 6 {
+        let mechanism = mechanism(MechanismId::RawRr, dim, dim, trial, &|p| p.thresholds = vec![0.25]);
+        let sample = population.sample(trial as u64);
+        let release = released(&mechanism, None, trial, &population.rows(&sample));
+        let told = statistics::of(&release, &options(Target::Population)).unwrap();
+        let grid = mechanism.grid();
+        let above = |kind: usize, at: usize| {
+            let rounded = f64::from(grid.quantise(population.kind(kind)[at].into()).unwrap()) * grid.step();
+            f64::from(u8::from(rounded > 0.25))
+        };
+        let of = |at: &[usize]| mean(&population.frequency, |kind| above(kind, at[0]));
+        coverage.add(&told.share, of);
+        assert!(told.share.family().unwrap().about.contains("above 0.25"), "{:?}", told.share);
+    }
+    coverage.check("share above a threshold");
+}
+
 /// Variances and covariances apart.
 fn split(told: &Told) -> (Told, Told) {
     let keep = |same: bool| {
