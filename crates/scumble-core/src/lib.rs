@@ -21,6 +21,7 @@
 //! | [`privacy`] | the unit (who is a neighbour of whom) and the guarantee |
 //! | [`calibration`] | from public numbers to noise scales |
 //! | [`mechanism`] | one file per algorithm: grid, projection, perturbation, promise; one runner executes them |
+//! | `faults` | mistakes that tests must find, with the feature `testing` |
 //! | [`release`] | **the wall**: encoder, releaser, keyed noise |
 
 pub mod calibration;
@@ -29,6 +30,8 @@ pub mod entropy;
 pub mod error;
 pub mod exact;
 pub mod facts;
+#[cfg(feature = "testing")]
+pub mod faults;
 pub mod mechanism;
 pub mod noise;
 pub mod parallel;

@@ -1,15 +1,16 @@
 //! The audit: it finds planted faults by itself, accuses no correct mechanism, and comes close to the claim.
 //!
-//! The faults are those of `faults`, by the same numbers, and some more. Two of them no sample can show: a threshold
-//! rounded down changes a probability by 2^-64 (4), and swapping kept and flipped bits keeps the promise (13).
+//! The faults are those of [`scumble_core::faults`], by the same numbers, and some more. Two of them no sample can show: a
+//! threshold rounded down changes a probability by 2^-64 (4), and swapping kept and flipped bits keeps the promise (13).
 
-use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation, Required};
+use scumble::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation, Required, Side, level};
 use scumble::privacy::Promise;
 use scumble::projection::Seed;
 use scumble::release::Releaser;
 use scumble::vectors::{PrivateRow, Range, Rows};
 use scumble_core::exact::rational;
-use scumble_core::noise::{FlipTable, Laplace, Noise, RoundedGaussian, SecretRng, Staircase};
+use scumble_core::faults::{self, STEPS};
+use scumble_core::noise::{FlipTable, Laplace, Noise, RoundedGaussian, SecretRng};
 use scumble_lab::audit::{
     AuditError, Finding, Settings, Target, Verdict, audit, averaging, counterexample, small_case,
 };
@@ -69,6 +70,11 @@ fn coarse(id: MechanismId, epsilon: f64, steps: f64) -> Mechanism {
     Mechanism::new(parameters).unwrap()
 }
 
+/// The same with a beta of [`STEPS`].
+fn six(id: MechanismId, epsilon: f64) -> Mechanism {
+    coarse(id, epsilon, STEPS as f64)
+}
+
 /// The planted code is found, and the honest code beside it is not accused.
 fn found(
     name: &str,
@@ -112,7 +118,7 @@ fn laplace(steps: u64, epsilon: f64) -> Noise {
 
 #[test]
 fn fault_1_sensitivity_off_by_one() {
-    let noise = laplace(2, 1.0);
+    let [noise, _] = faults::a_step_less(3, &rational(1.0));
     found("sensitivity", coarse(MechanismId::DpOporpLaplace, 1.0, 3.0), 20_000, |c, row, rng| {
         with_noise(c, row, &noise, rng)
     });
@@ -120,11 +126,9 @@ fn fault_1_sensitivity_off_by_one() {
 
 #[test]
 fn fault_2_noise_scale_times_0_95() {
-    for (id, noise) in [
-        (MechanismId::DpOporpLaplace, laplace(6, 1.0 / 0.95)),
-        (MechanismId::DpOporpStaircase, Staircase::least_variance(6, &rational(1.0 / 0.95)).unwrap().into()),
-    ] {
-        found("scale", coarse(id, 1.0, 6.0), 600_000, |c, row, rng| with_noise(c, row, &noise, rng));
+    let ids = [MechanismId::DpOporpLaplace, MechanismId::DpOporpStaircase];
+    for (id, noise) in ids.into_iter().zip(faults::scale_times_0_95(STEPS, &rational(1.0))) {
+        found("scale", six(id, 1.0), 600_000, |c, row, rng| with_noise(c, row, &noise, rng));
     }
 }
 
@@ -132,67 +136,62 @@ fn fault_2_noise_scale_times_0_95() {
 fn fault_3_rounding_to_even() {
     let noise = laplace(1, 1.0);
     found("rounding", coarse(MechanismId::DpOporpLaplace, 1.0, 1.0), 20_000, |c, row, rng| {
-        let even: Vec<i32> = row.iter().map(|u| u.clamp(-4.0, 4.0).round_ties_even() as i32).collect();
+        let even: Vec<i32> = row.iter().map(|u| faults::rounded_to_even(u.clamp(-4.0, 4.0))).collect();
         let mut x = projected(c, &even);
         noise.add_to(&mut x, rng);
         x
     });
 }
 
+/// Finds a rule for side and level that smooth flips must not have.
+fn found_in_smooth_flips(name: &str, rule: fn(i64) -> (bool, u64)) {
+    let table = FlipTable::smooth(&rational(1.0)).unwrap();
+    let claim = six(MechanismId::DpSignoporpRrSmooth, 1.0);
+    found(name, claim, 20_000, |c, row, rng| with_flips(c, row, rng, &table, rule));
+}
+
+/// The honest rule where zero is a coin.
+fn coin_at_zero(x: i64) -> (bool, u64) {
+    level(x, STEPS, Side::CoinAtZero)
+}
+
 #[test]
 fn fault_5_table_for_another_epsilon() {
-    let table = FlipTable::smooth(&rational(1.1)).unwrap();
-    found("table", coarse(MechanismId::DpSignoporpRrSmooth, 1.0, 6.0), 200_000, |c, row, rng| {
-        with_flips(c, row, rng, &table, |x| (x > 0, x.unsigned_abs().div_ceil(6)))
+    let [table, _] = faults::for_another_epsilon(&rational(1.0));
+    found("table", six(MechanismId::DpSignoporpRrSmooth, 1.0), 200_000, |c, row, rng| {
+        with_flips(c, row, rng, &table, coin_at_zero)
     });
 }
 
 #[test]
 fn fault_6_wrong_tie_at_zero() {
     let table = FlipTable::smooth(&rational(1.0)).unwrap();
-    found("certain at zero", coarse(MechanismId::DpSignoporpRrSmooth, 1.0, 6.0), 20_000, |c, row, rng| {
-        let bits = with_flips(c, row, rng, &table, |x| (x > 0, x.unsigned_abs().div_ceil(6)));
-        projected(c, &quantised(c, row)).iter().zip(bits).map(|(x, bit)| if *x == 0 { 0 } else { bit }).collect()
+    found("certain at zero", six(MechanismId::DpSignoporpRrSmooth, 1.0), 20_000, |c, row, rng| {
+        let bits = with_flips(c, row, rng, &table, coin_at_zero);
+        let x = projected(c, &quantised(c, row));
+        x.iter().zip(bits).map(|(x, bit)| if faults::certain_at_zero(*x) { 0 } else { bit }).collect()
     });
-    found("zero too deep", coarse(MechanismId::DpSignoporpRrSmooth, 1.0, 6.0), 20_000, |c, row, rng| {
-        with_flips(c, row, rng, &table, |x| (x > 0, if x == 0 { 2 } else { x.unsigned_abs().div_ceil(6) }))
-    });
+    found_in_smooth_flips("zero too deep", faults::too_deep_at_zero);
 }
 
 #[test]
 fn fault_7_level_by_floor() {
-    let table = FlipTable::smooth(&rational(1.0)).unwrap();
-    found("floor", coarse(MechanismId::DpSignoporpRrSmooth, 1.0, 6.0), 20_000, |c, row, rng| {
-        with_flips(c, row, rng, &table, |x| (x > 0, if x == 0 { 0 } else { x.unsigned_abs() / 6 + 1 }))
-    });
+    found_in_smooth_flips("floor", faults::level_by_floor);
 }
 
 #[test]
 fn fault_8_beta_of_a_smaller_grid() {
     let table = FlipTable::ceil_rule(&rational(1.0)).unwrap();
-    found("smaller beta", coarse(MechanismId::DpSignoporpCeil, 1.0, 6.0), 20_000, |c, row, rng| {
-        with_flips(c, row, rng, &table, |x| match x {
-            1.. => (true, x.unsigned_abs().div_ceil(5)),
-            _ => (false, x.unsigned_abs() / 5 + 1),
-        })
+    found("smaller beta", six(MechanismId::DpSignoporpCeil, 1.0), 20_000, |c, row, rng| {
+        with_flips(c, row, rng, &table, faults::level_of_a_smaller_beta)
     });
 }
 
 #[test]
 fn fault_9_a_cut_tail() {
-    let noise = laplace(6, 2.0);
-    found("cut", coarse(MechanismId::DpOporpLaplace, 2.0, 6.0), 20_000, |c, row, rng| {
-        let mut draw = [0];
-        projected(c, &quantised(c, row))
-            .into_iter()
-            .map(|x| {
-                draw[0] = 13;
-                while draw[0] > 12 || draw[0] < -12 {
-                    noise.fill(&mut draw, rng);
-                }
-                x + draw[0]
-            })
-            .collect()
+    let noise = laplace(STEPS, 2.0);
+    found("cut", six(MechanismId::DpOporpLaplace, 2.0), 20_000, |c, row, rng| {
+        projected(c, &quantised(c, row)).into_iter().map(|x| x + faults::cut(&noise, rng)).collect()
     });
 }
 
@@ -205,7 +204,7 @@ fn fault_10_noise_from_the_public_seed() {
             &self.0
         }
         fn release(&self, rows: Rows<'_>) -> Result<Vec<f32>, AuditError> {
-            let mut rng = SecretRng::for_tests(u64::from(SEED.0[0]));
+            let mut rng = faults::rng_of(&SEED);
             let mut row = vec![0.0; rows.dim()];
             Ok((0..rows.len())
                 .flat_map(|i| {
@@ -216,7 +215,7 @@ fn fault_10_noise_from_the_public_seed() {
                 .collect())
         }
     }
-    let target = Planted(coarse(MechanismId::DpOporpLaplace, 1.0, 6.0), laplace(6, 1.0));
+    let target = Planted(six(MechanismId::DpOporpLaplace, 1.0), laplace(STEPS, 1.0));
     let finding = audit(&target, &settings(20_000)).unwrap();
     assert_eq!((finding.verdict, finding.pair.with_company), (Verdict::Broken, true), "{finding:?}");
 }
@@ -242,17 +241,16 @@ fn fault_11_noise_reused_across_rows() {
                 .collect())
         }
     }
-    let target = Planted(coarse(MechanismId::DpOporpLaplace, 1.0, 6.0), laplace(6, 1.0));
+    let target = Planted(six(MechanismId::DpOporpLaplace, 1.0), laplace(STEPS, 1.0));
     assert_eq!(audit(&target, &settings(20_000)).unwrap().verdict, Verdict::Broken);
 }
 
 #[test]
 fn fault_12_a_missing_last_flip() {
     let table = FlipTable::randomized_response(&rational(1.0)).unwrap();
-    found("last flip", coarse(MechanismId::DpSignoporpRr, 1.0, 6.0), 20_000, |c, row, rng| {
+    found("last flip", six(MechanismId::DpSignoporpRr, 1.0), 20_000, |c, row, rng| {
         let x = projected(c, &quantised(c, row));
-        let last = x.len() - 1;
-        x.iter().enumerate().map(|(j, x)| i64::from((*x > 0) ^ (j != last && table.flip(1, rng)))).collect()
+        faults::flipped_but_the_last(&x, &table, rng).into_iter().map(i64::from).collect()
     });
 }
 
@@ -277,7 +275,8 @@ fn fault_14_float_sums_in_the_level() {
     // The pair that shows it must stand out among the 37 in the sixteenth of the samples that choose.
     found("float sums", claim, 160_000, |_, row, rng| {
         let x: f64 = row.iter().zip(weights).map(|(u, weight)| u.clamp(-1.0, 1.0) * weight).sum();
-        vec![i64::from((x > 0.0) ^ table.flip((x.abs() / 0.1).ceil() as u64, rng))]
+        let (plus, level) = faults::level_of_floats(x, 0.1);
+        vec![i64::from(plus ^ table.flip(level, rng))]
     });
 }
 
@@ -321,10 +320,10 @@ fn fault_16_sigma_of_one_output_for_a_dense_projection() {
 
 #[test]
 fn fault_17_one_noise_for_all_coordinates() {
-    let noise = laplace(6, 1.0);
+    let noise = laplace(STEPS, 1.0);
     let finding = audit(
         &Faulty {
-            claim: coarse(MechanismId::DpOporpLaplace, 1.0, 6.0),
+            claim: six(MechanismId::DpOporpLaplace, 1.0),
             row: |c: &Mechanism, row: &[f64], rng: &mut SecretRng| {
                 let mut n = [0];
                 noise.fill(&mut n, rng);

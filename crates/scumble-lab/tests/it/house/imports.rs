@@ -12,8 +12,9 @@ fn source(name: &str) -> PathBuf {
 
 /// The modules in the order of the table in `lib.rs`.
 fn order(library: &str) -> Vec<String> {
-    let rows = library.lines().filter_map(|line| line.strip_prefix("//! | [`"));
-    rows.filter_map(|row| row.split_once("`]")).map(|(name, _)| name.to_owned()).collect()
+    let rows = library.lines().filter_map(|line| line.strip_prefix("//! | "));
+    let cells = rows.filter_map(|row| row.split_once(" | ")).map(|(name, _)| name);
+    cells.filter(|cell| cell.contains('`')).map(|cell| cell.trim_matches(['[', '`', ']']).to_owned()).collect()
 }
 
 /// Every `crate::name` outside comments and unit tests.

@@ -1,17 +1,18 @@
-//! Planted faults: each is a mistake that someone could make or has shipped, and each is found by a check that the
-//! honest code passes beside it.
+//! The planted faults of [`scumble_core::faults`]: each is found by a check that the honest code passes beside it. The audit
+//! finds them by sampling.
 
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Zero};
-use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
+use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required, Side, level};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::vectors::{Grid, Range, Rows, Scalars};
 use scumble_core::exact::{at_most_exp, rational};
-use scumble_core::noise::{FlipTable, Laplace, Noise, SecretRng, Staircase};
+use scumble_core::faults::{self, LAST, STEPS};
+use scumble_core::noise::{FlipTable, Laplace, Noise, SecretRng};
 
-const B: i64 = 6;
+const B: i64 = STEPS as i64;
 
 /// Is the law of one bit epsilon-DP for integers that move by at most B? `plus(x)` is P[+ | x].
 fn is_private(plus: impl Fn(i64) -> BigRational, epsilon: f64) -> bool {
@@ -32,47 +33,51 @@ fn over_2_64(numerator: impl Into<BigInt>) -> BigRational {
     BigRational::new(numerator.into(), BigInt::one() << 64)
 }
 
-/// P[+ | x] for a flip table, a level rule and a side rule.
-fn flips(table: &FlipTable, level: impl Fn(i64) -> u64) -> impl Fn(i64) -> BigRational {
+/// P[+ | x] for a flip table and a rule for side and level.
+fn flips(table: &FlipTable, rule: impl Fn(i64) -> (bool, u64)) -> impl Fn(i64) -> BigRational {
     move |x| {
-        let flip = over_2_64(table.threshold(level(x)));
-        if x > 0 { BigRational::one() - flip } else { flip }
+        let (plus, level) = rule(x);
+        let flip = over_2_64(table.threshold(level));
+        if plus { BigRational::one() - flip } else { flip }
     }
 }
 
-fn ceil_level(x: i64) -> u64 {
-    x.unsigned_abs().div_ceil(B as u64)
+/// The rules of smooth flips and of the ceil rule, as the mechanisms have them.
+fn coin_at_zero(x: i64) -> (bool, u64) {
+    level(x, STEPS, Side::CoinAtZero)
+}
+
+fn minus_at_zero(x: i64) -> (bool, u64) {
+    level(x, STEPS, Side::Above(0))
 }
 
 #[test]
 fn fault_1_sensitivity_off_by_one() {
     let epsilon = rational(1.0);
-    let steps = 6;
-    for honest in [
-        Noise::Laplace(Laplace::new(steps, &epsilon).unwrap()),
-        Noise::Staircase(Staircase::least_variance(steps, &epsilon).unwrap()),
-    ] {
-        assert!(honest.check(steps, &epsilon).is_ok());
-        assert!(honest.check(steps + 1, &epsilon).is_err());
+    for (steps, outcome) in [(STEPS, false), (STEPS - 1, true)] {
+        for noise in faults::a_step_less(STEPS, &epsilon) {
+            assert_eq!(noise.check(steps, &epsilon).is_ok(), outcome);
+        }
     }
 }
 
 #[test]
 fn fault_2_noise_scale_times_0_95() {
-    let (asked, drawn) = (rational(1.0), rational(1.0 / 0.95));
-    assert!(Noise::Laplace(Laplace::new(6, &drawn).unwrap()).check(6, &asked).is_err());
-    assert!(Noise::Staircase(Staircase::least_variance(6, &drawn).unwrap()).check(6, &asked).is_err());
+    let epsilon = rational(1.0);
+    for noise in faults::scale_times_0_95(STEPS, &epsilon) {
+        assert!(noise.check(STEPS, &epsilon).is_err());
+        assert!(noise.check(STEPS, &rational(1.06)).is_ok());
+    }
 }
 
 #[test]
 fn fault_3_rounding_to_even() {
     let grid = Grid::new(Range::new(-8.0, 8.0).unwrap(), 0).unwrap();
-    let ours = |x: f64| i64::from(grid.quantise(x).unwrap());
-    let even = |x: f64| x.round_ties_even() as i64;
+    let ours = |x: f64| grid.quantise(x).unwrap();
     let moves =
-        |q: &dyn Fn(f64) -> i64| (-14..14).map(|h| (q(f64::from(h) / 2.0 + 1.0) - q(f64::from(h) / 2.0)).abs()).max();
+        |q: &dyn Fn(f64) -> i32| (-14..14).map(|h| (q(f64::from(h) / 2.0 + 1.0) - q(f64::from(h) / 2.0)).abs()).max();
     assert_eq!(moves(&ours), Some(1));
-    assert_eq!(moves(&even), Some(2), "ties to even move two steps for a change of one");
+    assert_eq!(moves(&faults::rounded_to_even), Some(2), "ties to even move two steps for a change of one");
 }
 
 #[test]
@@ -80,14 +85,13 @@ fn fault_4_flip_probability_rounded_down() {
     let epsilon = rational(1.0);
     let honest = FlipTable::randomized_response(&epsilon).unwrap();
     assert!(honest.check(&epsilon).is_ok());
-    let planted = FlipTable::from_thresholds(vec![1 << 63, honest.threshold(1) - 1]).unwrap();
-    assert!(planted.check(&epsilon).is_err());
+    assert!(faults::rounded_down(&honest).check(&epsilon).is_err());
 }
 
 #[test]
 fn fault_5_table_for_another_epsilon() {
-    for table in [FlipTable::smooth(&rational(1.1)).unwrap(), FlipTable::ceil_rule(&rational(1.1)).unwrap()] {
-        assert!(table.check(&rational(1.1)).is_ok());
+    for table in faults::for_another_epsilon(&rational(1.0)) {
+        assert!(table.check(&rational(1.11)).is_ok());
         assert!(table.check(&rational(1.0)).is_err());
     }
 }
@@ -95,34 +99,33 @@ fn fault_5_table_for_another_epsilon() {
 #[test]
 fn fault_6_wrong_tie_at_zero() {
     let table = FlipTable::smooth(&rational(1.0)).unwrap();
-    assert!(is_private(flips(&table, ceil_level), 1.0));
-    // Zero released as a certain minus instead of a coin.
-    let certain = |x: i64| if x == 0 { BigRational::zero() } else { flips(&table, ceil_level)(x) };
-    assert!(!is_private(certain, 1.0));
-    // Zero on the minus side one level too deep.
-    let deep = |x: i64| flips(&table, |x| if x == 0 { 2 } else { ceil_level(x) })(x);
-    assert!(!is_private(deep, 1.0));
+    let honest = flips(&table, coin_at_zero);
+    assert!(is_private(&honest, 1.0));
+    assert!(!is_private(|x| if faults::certain_at_zero(x) { BigRational::zero() } else { honest(x) }, 1.0));
+    assert!(!is_private(flips(&table, faults::too_deep_at_zero), 1.0));
 }
 
 #[test]
 fn fault_7_level_by_floor() {
     let table = FlipTable::smooth(&rational(1.0)).unwrap();
-    assert!(!is_private(flips(&table, |x| if x == 0 { 0 } else { x.unsigned_abs() / B as u64 + 1 }), 1.0));
+    assert!(!is_private(flips(&table, faults::level_by_floor), 1.0));
 }
 
 #[test]
 fn fault_8_beta_of_a_smaller_grid() {
     let table = FlipTable::ceil_rule(&rational(1.0)).unwrap();
-    assert!(!is_private(flips(&table, |x| x.unsigned_abs().div_ceil(B as u64 - 1)), 1.0));
+    assert!(is_private(flips(&table, minus_at_zero), 1.0));
+    assert!(!is_private(flips(&table, faults::level_of_a_smaller_beta), 1.0));
 }
 
+/// From x = 6 the output 18 is possible (n = 12), from x = 0 it is not: no epsilon covers that.
 #[test]
 fn fault_9_a_cut_tail() {
-    let noise = Noise::Laplace(Laplace::new(6, &rational(2.0)).unwrap());
-    let cut = |n: i64| if n.abs() > 40 { BigRational::zero() } else { noise.weight(n) };
-    // From x = 6 the output 45 is possible (n = 39); from x = 0 it is not.
-    assert!(cut(39) > BigRational::zero() && cut(45).is_zero());
-    assert!(noise.weight(45) > BigRational::zero(), "the honest law has no end");
+    let noise = Noise::Laplace(Laplace::new(STEPS, &rational(2.0)).unwrap());
+    let mut rng = SecretRng::for_tests(9);
+    let draws: Vec<i64> = (0..20_000).map(|_| faults::cut(&noise, &mut rng)).collect();
+    assert_eq!(draws.iter().max(), Some(&LAST)); // 1.2% of the honest draws are 12 or -12
+    assert!(noise.weight(LAST + B) > BigRational::zero(), "the honest law has no end");
 }
 
 fn releaser(id: MechanismId, k: usize) -> Releaser {
@@ -151,7 +154,7 @@ fn fault_10_noise_from_the_public_seed() {
     let (first, second) = (release().unwrap(), release().unwrap());
     assert!(!repeats_noise(first.bytes(), second.bytes(), 64 * 4));
     let planted = || {
-        let mut rng = SecretRng::for_tests(u64::from(Seed([3; 32]).0[0])); // a stream fixed by public bytes
+        let mut rng = faults::rng_of(&Seed([3; 32]));
         let mut x = [0i64; 64];
         Noise::Laplace(Laplace::new(6, &rational(1.0)).unwrap()).add_to(&mut x, &mut rng);
         x.iter().flat_map(|v| (*v as f32).to_le_bytes()).collect::<Vec<u8>>()
@@ -194,8 +197,9 @@ fn faults_12_13_a_missing_last_flip_and_swapped_keep_and_flip() {
     let truth: Vec<bool> = x.iter().map(|v| *v > 0).collect();
     let flip = 1.0 / (1.0 + 1f64.exp());
     assert!(flip_rates_are_right(&bits, &truth, flip), "every position flips, the first and the last too");
-    let mut unflipped = bits.clone();
-    unflipped.iter_mut().for_each(|row| row[63] = truth[63]);
+    let table = FlipTable::randomized_response(&rational(1.0)).unwrap();
+    let mut rng = SecretRng::for_tests(12);
+    let unflipped: Vec<_> = (0..ROWS).map(|_| faults::flipped_but_the_last(&x, &table, &mut rng)).collect();
     assert!(!flip_rates_are_right(&unflipped, &truth, flip), "a last bit that is never flipped is found");
     let swapped: Vec<Vec<bool>> = bits.iter().map(|row| row.iter().map(|b| !b).collect()).collect();
     assert!(!flip_rates_are_right(&swapped, &truth, flip), "kept and flipped swapped is found");
@@ -205,8 +209,8 @@ fn faults_12_13_a_missing_last_flip_and_swapped_keep_and_flip() {
 fn fault_14_float_sums_in_the_level() {
     // The specification's pair: in floats L jumps from 0 to 2 for a change of beta = 0.1 in one attribute.
     let rows: [[f64; 6]; 2] = [[-0.4, 0.4, 0.2, 0.0, -1.0, 0.8], [-0.4, 0.5, 0.2, 0.0, -1.0, 0.8]];
-    let float_level = |row: &[f64; 6]| (row.iter().sum::<f64>().abs() / 0.1).ceil() as i64;
-    assert_eq!((float_level(&rows[0]) - float_level(&rows[1])).abs(), 2);
+    let float_level = |row: &[f64; 6]| faults::level_of_floats(row.iter().sum(), 0.1).1;
+    assert_eq!(float_level(&rows[0]).abs_diff(float_level(&rows[1])), 2);
     let grid = Grid::with_steps(Range::new(-1.0, 1.0).unwrap(), 0.1, 255).unwrap();
     let steps = grid.steps(0.1).unwrap() as i64;
     let level = |row: &[f64; 6]| {
