@@ -552,7 +552,7 @@ def commands():
     release = lambda path, mechanism: [options.cli, "release", path, "--mechanism", mechanism] + base
     size = os.path.getsize(path)
     for mechanism, ending in (("dp-signoporp-ceil", "npy"), ("dp-signoporp-ceil", "parquet"), ("dp-oporp-staircase", "npy")):
-        name = f"command: {mechanism}, 4 GiB .npy to .{ending}, two threads"
+        name = f"command: {mechanism}, 4.1 GB .npy to .{ending}, two threads"
         ratios, theirs, mine, memory = command_speed(
             name, release(path, mechanism), at("large-out." + ending), environment, max(3, ROUNDS - 2), size,
             lambda: peak(["cat", path])[0])

@@ -1,6 +1,6 @@
-"""How much noise, how many flips: the paper's equations and ../MECHANISMS.md's corrections, with 50 digits.
+"""How much noise, how many flips: the paper's equations and the corrections of docs/mechanisms.md, with 50 digits.
 
-Every function names what it transcribes. [LL23] is Li and Li; section numbers alone are those of MECHANISMS.md.
+Every function names what it transcribes. [LL23] is Li and Li; section numbers alone are those of docs/mechanisms.md.
 """
 
 from mpmath import asin, binomial, ceil, erfc, exp, floor, inf, log, mp, mpf, pi, quad, sqrt

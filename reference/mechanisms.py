@@ -1,9 +1,9 @@
-"""Every mechanism of MECHANISMS.md section 4, slowly: public parameters and a row in, the exact law of the output.
+"""Every mechanism of docs/mechanisms.md section 4, slowly: public parameters and a row in, the exact law of the output.
 
     pip install numpy mpmath
     python reference/mechanisms.py [FILE]    # writes crates/scumble-core/tests/vectors/v1/mechanisms.json (seconds)
 
-Written from MECHANISMS.md, the paper ([LL23], algorithms and equations by number) and docs/, not from the Rust code.
+Written from docs/mechanisms.md, the paper ([LL23], algorithms and equations by number) and docs/, not from the Rust code.
 Numbers are ideal: what runs is rounded toward more noise, and tests/it/reference.rs states by how much it may differ.
 Conventions that neither text fixes: the automatic grid of the sign and symbol mechanisms gives beta 255 steps or more,
 but never a step above 1; 16 fraction bits of Gaussian weights and 7 of uniform ones are rounded away before noise.

@@ -42,8 +42,8 @@ impl Fault for EstimateError {
 #[allow(missing_docs)] // each variant is its own message
 pub enum NotIdentifiable {
     #[error(
-        "{mechanism} releases bits or symbols whose flip probability depends on the private values: lengths and inner \
-         products are not identifiable; use it for ranking (search) only"
+        "{mechanism} releases bits or symbols, which keep no lengths: inner products and distances are not identifiable; \
+         use it for ranking (search)"
     )]
     Bits { mechanism: MechanismId },
     #[error(
@@ -73,8 +73,8 @@ pub enum NotIdentifiable {
     )]
     AngleOfBins,
     #[error(
-        "the angle is not identifiable from {mechanism}: its flip probabilities depend on the private values, or its bins \
-         are not Gaussian; use it for ranking (search) only"
+        "the angle is not identifiable from {mechanism}: it takes values, or signs of a Gaussian projection that all flip \
+         alike (dp-signrp-rr); use it for ranking (search) only"
     )]
     Angle { mechanism: MechanismId },
 }

@@ -1,4 +1,4 @@
-//! Every mechanism against `reference/mechanisms.py`, which was written from the paper and MECHANISMS.md, not from here.
+//! Every mechanism against `reference/mechanisms.py`, which was written from the paper and docs/mechanisms.md, not from here.
 //!
 //! Quantised and projected integers, the integers of the laws and symbol tables are equal. The reference's probabilities
 //! are ideal ones; what runs is rounded toward more noise, so they may differ by (u = 2^-64):
