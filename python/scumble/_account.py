@@ -18,7 +18,7 @@ class Account:
     """A data set's account in a ledger, the same file as ``scumble release --ledger`` keeps. Give it to a release.
 
     `ledger`: the file, made at the first use. `dataset`: name of the data set. `budget`, `budget_delta`: the most that
-    all of its releases may cost together, fixed at the first use and needless afterwards.
+    all of its releases may cost together, fixed at the first use and not needed afterwards.
 
     >>> import os, tempfile, numpy as np, scumble
     >>> account = scumble.Account(os.path.join(tempfile.mkdtemp(), "ledger"), "customers", budget=8.0)

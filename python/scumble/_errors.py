@@ -38,7 +38,7 @@ class CertificateError(ScumbleError, ValueError):
 
 
 class NotIdentifiable(ScumbleError, ValueError):
-    """This kind of release does not tell what was asked for; it may still serve for ranking."""
+    """This kind of release cannot give what was asked for; it may still serve for ranking."""
 
 
 class FileError(ScumbleError, OSError):
@@ -46,7 +46,7 @@ class FileError(ScumbleError, OSError):
 
 
 class Refused(ScumbleError):
-    """The device client says no. The sentence is fixed and holds nothing private."""
+    """The device client refuses. The sentence is fixed and holds nothing private."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)

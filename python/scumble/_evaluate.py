@@ -1,4 +1,4 @@
-"""What one's own data keep under privacy: a table and figures. Needs the private rows, so nothing here is private."""
+"""What your own data keep under privacy: a table and figures. Needs the private rows, so nothing here is private."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Evaluation:
 
     @property
     def html(self) -> str:
-        """The whole page: reading, figures, tables. Stands alone in a file."""
+        """The whole page: reading, figures, tables. Self-contained in one file."""
         return self._page()[1]
 
     def mean(self, metric: str, *, mechanism: str, epsilon: float | None = None, k: int | None = None) -> float:
@@ -96,8 +96,8 @@ def evaluate(
     released and with exact queries.
     With `labels` of (rows, queries): the accuracy of a linear SVM trained on the released `x` and tested on the released
     `queries`; its C is `svm_c`, or chosen for every model by cross-validation on its training rows. `options` go to
-    :class:`scumble.Mechanism`. A `delta` given goes to the mechanisms that take one; those that need one have 1e-6 without.
-    `bins` are measured beside OPORP.
+    :class:`scumble.Mechanism`. A given `delta` goes to the mechanisms that take one; without it, those that need one
+    use 1e-6. `bins` are measured beside OPORP.
 
     The mechanism ``"auto"`` is what :func:`scumble.plan` chooses at each epsilon, with its encoding and clip. With
     `public_sample`, `public_labels` or `like`, as `plan` takes them, it chooses its own k, and learns bins, components or a

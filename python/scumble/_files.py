@@ -35,7 +35,7 @@ def release_file(
 ) -> dict[str, Any]:
     """Releases every row of the file `input` into the new file `out`; returns the certificate.
 
-    The file is streamed: one of any size takes a few hundred MiB of memory at the most. `out` ends in ``.parquet`` or
+    The file is streamed: one of any size takes at most a few hundred MiB of memory. `out` ends in ``.parquet`` or
     ``.npy`` and appears complete or not at all; :func:`scumble.load` reads it.
 
     `column`: the Parquet column with the vectors. `id`, `label`: columns that go out as they are; nothing else does.
@@ -84,5 +84,5 @@ def how_to_read(
     header: bool | None = None,
     person: str | None = None,
 ) -> dict[str, Any]:
-    """How the library reads a file; what is None is as the library has it."""
+    """How the library reads a file; None takes the library's default."""
     return {"format": format, "column": column, "id": id, "label": label, "person": person, "dim": None, "header": header}

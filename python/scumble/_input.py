@@ -44,7 +44,7 @@ def blocks(x: Any, dim: int) -> Iterator[Any]:
     if hasattr(x, "tocsr") and hasattr(x, "nnz"):
         yield _sparse(x, dim)
     elif not isinstance(x, np.ndarray) and (hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")):
-        if hasattr(x, "columns") and hasattr(x, "to_numpy"):  # pandas, polars: one attribute a column
+        if hasattr(x, "columns") and hasattr(x, "to_numpy"):  # pandas, polars: one attribute per column
             yield from _dense(_matrix(x, dim))
             return
         if hasattr(x, "schema"):
@@ -55,7 +55,7 @@ def blocks(x: Any, dim: int) -> Iterator[Any]:
 
 
 def _check_kind(x: Any) -> None:
-    """Names the mistakes that are made most."""
+    """Names the most common mistakes."""
     if isinstance(x, (str, bytes, os.PathLike)):
         raise TypeError("this is a path, not rows: scumble.release_file(in, out, mechanism=m) releases a file")
     kind = type(x)

@@ -1,4 +1,4 @@
-"""Keys: for signatures, and for noise that comes again with a row that has not changed."""
+"""Keys: for signatures, and for noise that stays the same for a row that has not changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Key = Union[str, "os.PathLike[str]", bytes]
 def keygen(out: str | os.PathLike[str], *, sticky: bool = False) -> None:
     """Makes the key `out` that signs certificates, and `out`.pub for those who verify; or one for sticky releases.
 
-    The secret file is readable by its owner alone. The files are those of ``scumble keygen``; none is ever replaced.
+    The secret file is readable by its owner only. The files are those of ``scumble keygen``; none is ever replaced.
 
     >>> import os, scumble, tempfile
     >>> folder = tempfile.mkdtemp()

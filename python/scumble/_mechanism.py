@@ -40,7 +40,7 @@ class Mechanism:
     ----------
     mechanism : the id, see :func:`scumble.mechanisms`.
     dim : attributes of a row.
-    epsilon : the most that the privacy loss may be.
+    epsilon : upper bound on the privacy loss.
     range : public ``(lo, hi)``; values outside are clipped.
     k : size of the sketch; the mechanisms called ``raw-`` have none.
     beta : the most that the unit may move. By default the width of the range: an attribute may change arbitrarily.
@@ -204,14 +204,14 @@ class Mechanism:
 
         `sticky_key`: noise from this key, a file of :func:`scumble.keygen` or its content, in place of fresh noise: a row
         that has not changed since another release with this key and mechanism gives the same bytes, at no further cost,
-        and the account is charged for what is new only. Needs `ids`. A mechanism that was given no seed takes that of the
-        key (:func:`scumble.sticky_seed`).
+        and the account is charged only for what is new. Needs `ids`. A mechanism that was given no seed takes that of
+        the key (:func:`scumble.sticky_seed`).
         `sign`: signs the certificate with this key. Rows without ids get their numbers, as with an account.
 
-        `persons`: whose row each is, integers or strings, with `rows_per_person`: at most so many rows of a person leave. The
-        others are left out by a keyed choice that no value has a part in, and a warning tells the operator how many. The
-        certificate then states the loss of all rows of a person together; with `person_delta` a smaller one that holds but
-        for that probability. `persons` itself is not released.
+        `persons`: whose row each is, integers or strings, with `rows_per_person`: at most this many rows of a person
+        leave. The others are left out by a keyed choice in which no value has a part, and a warning tells the operator
+        how many. The certificate then states the loss of all rows of a person together; with `person_delta` a smaller
+        one that holds except with that probability. `persons` itself is not released.
 
         Without a sticky key every call spends epsilon on every row: releasing the same rows twice costs twice.
 
@@ -310,7 +310,7 @@ class Mechanism:
 
 @functools.lru_cache(maxsize=16)
 def _made(parameters: str) -> _scumble.Mechanism:
-    """Tasks of a cluster unpickle the same mechanism again and again; its numbers are derived once a process."""
+    """Tasks of a cluster unpickle the same mechanism again and again; its numbers are derived once per process."""
     return _scumble.Mechanism(parameters)
 
 
@@ -333,7 +333,7 @@ def fields(**arguments: Any) -> dict[str, Any]:
 
 
 def check_id(mechanism: str) -> str:
-    """The id of a mechanism that there is."""
+    """The id of an existing mechanism."""
     known = [m["id"] for m in mechanisms()]
     if mechanism not in known:
         raise ParameterError(f"unknown mechanism {mechanism!r}; one of: {', '.join(known)}")

@@ -46,7 +46,7 @@ class Plan:
 
     @property
     def recall(self) -> str:
-        """What a trial on the sample found. Without one it is not known: it depends on how the rows lie to each other."""
+        """What a trial on the sample found. Not known without one: it depends on how the rows relate to each other."""
         if self.measured is None or "recall" not in self.measured:
             return "not known without a sample to search"
         if not self.telling:
@@ -56,7 +56,7 @@ class Plan:
 
     @property
     def accuracy(self) -> str | None:
-        """What a classifier reached that was trained on a release of the public sample, if its labels were given."""
+        """What a classifier trained on a release of the public sample reached, if its labels were given."""
         if self.measured is None or "accuracy" not in self.measured:
             return None
         if not self.telling:
@@ -93,7 +93,7 @@ def plan(
     `public_sample`: PUBLIC rows of the same kind, none of them to be released. Bins, components and a book are learned from
     one half and tried on the other; what is chosen is learned from all of them, and the plan is public too.
     `public_labels`: the class of each public row: the plan is then for training. A classifier is trained on a release of
-    each choice and tested, where the choices would be searched.
+    each choice and tested, in place of a search.
     `like`: what the rows are, ``"images:28x28"`` or ``"images:32x32x3"``; blocks of neighbouring pixels are then taken, or
     tried on the public sample.
 

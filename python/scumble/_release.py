@@ -194,7 +194,7 @@ def load(path: str | os.PathLike[str] | bytes, *, key: Key | None = None) -> Rel
 
     `path` may also be the bytes of a Parquet release, or an ``http(s)`` URL of one, which is fetched whole.
 
-    The certificate's numbers are derived again and the data's hashes compared: what does not fit is a
+    The certificate's numbers are derived again and the data's hashes compared: a mismatch raises
     :class:`scumble.CertificateError`. `key`: the public key with which it must be signed, as its file or that file's content.
     """
     signer = None if key is None else public(key)

@@ -37,7 +37,7 @@ def search(
     projected but not noised: they rank clearly better, and they are not protected, so they must stay with the searcher.
     `exact`: says which of the two is meant; other queries are then an error.
     `metric`: ``hamming`` (bits against bits, the default there), ``cosine`` (the default elsewhere), ``inner-product``.
-    `decode`: ``wiener``, ``scale`` or ``bounds`` takes noise off first, see :func:`decode`.
+    `decode`: ``wiener``, ``scale`` or ``bounds`` removes noise first, see :func:`decode`.
 
     >>> import numpy as np, scumble
     >>> m = scumble.Mechanism("dp-oporp-staircase", dim=64, k=32, epsilon=10.0, range=(0, 1), seed=bytes(32))

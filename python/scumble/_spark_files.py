@@ -31,7 +31,7 @@ FEW_IDS = 1 << 23
 
 
 class Piece(NamedTuple):
-    """Row groups of a file, from the first to before the second of `groups`."""
+    """Row groups ``range(*groups)`` of a file."""
 
     number: int
     path: str
@@ -105,7 +105,7 @@ def count_ids(found: list[Piece], id: str) -> tuple[int, int, int] | None:
 
 
 def release(spark: SparkSession, found: list[Piece], task: Task, out: str) -> None:
-    """Runs `task` on every piece and puts the results into the new folder `out`, one file a piece.
+    """Runs `task` on every piece and puts the results into the new folder `out`, one file per piece.
 
     An attempt writes under a name of its own; only the files of attempts that Spark counts get their final names.
     """

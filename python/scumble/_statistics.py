@@ -1,4 +1,4 @@
-"""Figures of a whole release with intervals, and its rows with noise taken off."""
+"""Figures of a whole release with intervals, and its rows with noise removed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Family(NamedTuple):
 
 
 class Statistics(Mapping[str, Family]):
-    """Families of figures by name. One that the release does not tell raises :class:`NotIdentifiable` with the reason."""
+    """Families of figures by name. One that the release cannot tell raises :class:`NotIdentifiable` with the reason."""
 
     def __init__(self, told: dict[str, Any]):
         self.raw = told
@@ -97,11 +97,11 @@ def statistics(
 ) -> Statistics:
     """Means, shares and covariances of a release, each with a 95% interval. Costs no privacy.
 
-    `since`: an earlier release with the same projection; the figures are then differences, `r` less `since`.
+    `since`: an earlier release with the same projection; the figures are then differences, `r` minus `since`.
     `target`: what an interval is for: the ``population`` that the rows are a sample of, or these ``rows``.
     `simultaneous`: widens the intervals of a family until all of them hold at once.
-    `false_reports`: so many rows may be false; says how far they can have moved each figure.
-    `attributes`: which attributes, where the release tells attributes; else so many of the `largest`.
+    `false_reports`: how many rows may be false; the result says how far they can have moved each figure.
+    `attributes`: which attributes, where the release tells attributes; else `largest` says how many of the largest.
     `centroids`: public vectors; rows are counted by the nearest.
     `shuffled`: a delta. Only these figures leave a trusted collector and each person has one row: states the amplified
     epsilon, and leaves out figures that would break it.
@@ -133,12 +133,12 @@ def statistics(
 
 
 def decode(r: Release, *, rows: Release | None = None, method: str = "wiener") -> np.ndarray:
-    """The rows of `r` with noise taken off by what they have in common: float32 ``[rows, k]``. Costs no privacy.
+    """The rows of `r` with noise removed through what they have in common: float32 ``[rows, k]``. Costs no privacy.
 
-    `rows`: decodes this release instead, with what `r` has taught: queries of the same population and projection.
+    `rows`: decodes this release instead, by what was learned from `r`: queries of the same population and projection.
     `method`: ``wiener``, ``scale`` for rows of very different length, or ``bounds``: each value becomes the nearest that the
-    range allows, which needs no number of rows.
-    Refused with :class:`NotIdentifiable` where it is known to hurt: fewer than 10 rows per coordinate, or hardly a signal.
+    range allows, which works for any number of rows.
+    Refused with :class:`NotIdentifiable` where it is known to hurt: under 10 rows per coordinate, or hardly any signal.
 
     >>> import numpy as np, scumble
     >>> rng = np.random.default_rng(0)

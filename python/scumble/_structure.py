@@ -47,8 +47,8 @@ def learn_bins(public: Any, k: int) -> PublicFile:
     """Bins of attributes that move together, for ``Mechanism(bins=...)``: from PUBLIC rows, dense or sparse, or from a
     :class:`scumble.Release` without a projection (``raw-...``) of OTHER rows than those that will be released.
 
-    One attribute still touches one bin, so that every guarantee of the OPORP mechanisms is the same; what is alike adds up
-    instead of drowning. Bits and symbols are then laid around each bin's public median.
+    One attribute still touches one bin, so every guarantee of the OPORP mechanisms is the same; what is alike adds up
+    instead of drowning. Bits and symbols are then placed around each bin's public median.
 
     >>> import numpy as np, scumble
     >>> public = np.repeat(np.random.default_rng(0).random((200, 16)), 4, axis=1)

@@ -46,8 +46,8 @@ def release_batches(
     ``label`` where `id` and `label` name columns to release as they are.
 
     The noise of a row is a keyed pseudo-random function of (`key`, mechanism, row id, row): a task that runs twice gives
-    the same bytes, on any worker. So ids must be there and unique over the whole job; within one call that is checked.
-    Without `id` they are read from a column called ``id``, which stays behind.
+    the same bytes, on any worker. So ids must be present and unique over the whole job; within one call this is
+    checked. Without `id` they are read from a column called ``id``, which stays behind.
     A key of :func:`new_key` serves one job, and is dropped when that has ended; `key` may also be the content of a sticky
     key's file (:func:`scumble.keygen`), for rows that are released again and again.
 

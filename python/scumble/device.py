@@ -90,7 +90,7 @@ class FileStorage:
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        import fcntl  # not on Windows: give a storage of your own there
+        import fcntl  # not on Windows: pass your own storage there
 
         with open(self._path.with_name(f"{self._path.name}.lock"), "ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -150,10 +150,12 @@ class Client:
         signer: str | bytes | None = None,
         digest: str | bytes | None = None,
     ) -> Client:
-        """Checks the campaign, and takes up the stored state or makes a new device.
+        """Checks the campaign, and loads the stored state or makes a new device.
 
-        `signer`: the public key that must have signed; `digest`: the campaign's name, which is stronger. One is needed.
-        `policy`: the most epsilon by unit over all campaigns and all life, and `delta`; what is left out is 0 (delta 1e-5).
+        `signer`: the public key that must have signed; `digest`: the campaign's name, which is stronger. At least one
+        of the two is needed.
+        `policy`: the most epsilon by unit over all campaigns and the device's whole life, and `delta`; what is left out
+        is 0 (delta 1e-5).
         """
         unknown = set(policy) - {"attribute", "l1", "l2", "record", "delta"}
         if unknown:
@@ -205,7 +207,7 @@ class Client:
         return self._change(lambda: self._inner.prepare(slot, values, index, dim, moment))
 
     def send(self, post: Callable[[str, bytes], int] | None = None) -> Sent:
-        """Sends what waits, each report by itself, in random order. `post(url, body)` gives the HTTP status."""
+        """Sends the waiting reports, each by itself, in random order. `post(url, body)` gives the HTTP status."""
         url = f"{self.collector.rstrip('/')}/v1/campaigns/{self.digest}/reports"
         waiting, outcome = self.pending, Sent()
         secrets.SystemRandom().shuffle(waiting)

@@ -17,10 +17,10 @@ from ._release import Release
 class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Replaces every row by its differentially private sketch, so that all that follows in a pipeline is private too.
 
-    ``fit`` reads the number of features and nothing else: the projection is public and free of data, the other
+    ``fit`` reads the number of features and nothing else: the projection is public and data-free, and the other
     parameters must not be computed from the rows. ``fit_transform`` and ``transform`` draw fresh secret noise on every
     call. Releasing the same rows twice spends epsilon twice, so it needs an `account`, which is charged each time;
-    without one it is refused. That is what a grid search would do: release once, and search over what follows.
+    without one it is refused. A grid search would do just that: release once instead, and search over what follows.
 
     Parameters
     ----------

@@ -56,10 +56,10 @@ def release(
     it is written, :func:`certify` makes the certificate.
 
     The noise of a row is a keyed pseudo-random function of its id and content, so a task that runs twice, after a failure
-    or as a speculative copy, gives the same bytes. The key is made here by the driver, travels in the closure of this job
-    only, is never stored with the data, and is gone with the DataFrame. Ids must be there, unique, and not computed anew
-    on every run: anything else is a :class:`scumble.DataError`. Without `id` they are read from a column called ``id``,
-    which stays behind.
+    or as a speculative copy, gives the same bytes. The key is made here by the driver, travels only in the closure of
+    this job, is never stored with the data, and is gone with the DataFrame. Ids must be present, unique, and not
+    computed anew on every run: anything else is a :class:`scumble.DataError`. Without `id` they are read from a column
+    called ``id``, which stays behind.
 
     `account`: one entry for the job, reserved before it starts and recorded with the certificate. It stays spent if the
     job fails, which may leave files behind, and without `out`, where nobody knows what becomes of the DataFrame.
@@ -68,7 +68,7 @@ def release(
     charged for a whole release all the same. `sign`: signs the certificate; both as in :func:`certify`.
 
     `person`, with `rows_per_person`: the column that says whose row it is, and the most rows of a person that leave; the
-    others are left out by a keyed choice that no value has a part in. The certificate states the loss of all rows of a
+    others are left out by a keyed choice in which no value has a part. The certificate states the loss of all rows of a
     person together (`person_delta`: see :meth:`scumble.Mechanism.release`). The column itself is not released.
     """
     # Every check that needs no row comes before the charge.
@@ -191,7 +191,7 @@ def _promise(
 
 
 def _chosen(df: DataFrame, mechanism: Mechanism, key: bytes, id: str, person: str, most: int) -> DataFrame:
-    """The rows that stay: of each person those that the key ranks first. Ranks are drawn by tasks, as the noise is."""
+    """The rows that stay: for each person those that the key ranks first. Ranks are drawn by tasks, as the noise is."""
     for name in (id, person):
         if name not in df.columns:
             raise ParameterError(f"there is no column {name!r}")
@@ -274,14 +274,14 @@ class _Folder:
         self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
 
     def check_new(self) -> None:
-        """Refuses a folder that is there, or a certificate beside it."""
+        """Refuses a folder that exists, or a certificate beside it."""
         beside = self._jvm.org.apache.hadoop.fs.Path(self._path.toString() + ".certificate.json")
         for path in (self._path, beside):
             if self._files.exists(path):
                 raise FileError(f"{path.toString()}: exists already; choose a new folder")
 
     def local(self) -> str | None:
-        """Its path, if it is one of this machine."""
+        """Its path, if it is on this machine."""
         path = self._path.makeQualified(self._files.getUri(), self._files.getWorkingDirectory())
         return path.toUri().getPath() if self._files.getScheme() == "file" else None
 

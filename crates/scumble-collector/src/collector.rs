@@ -157,7 +157,7 @@ impl Collector {
         Ok(Self { public, admin, service, stop, tasks, intake, writers })
     }
 
-    /// Stops taking, answers what is on the way, writes what is queued.
+    /// Stops taking reports, answers requests that are under way, writes what is queued.
     pub async fn stop(self) {
         let Self { service, stop, mut tasks, intake, writers, .. } = self;
         service.stop();
@@ -189,7 +189,7 @@ fn list(store: &mut dyn Store, collections: Vec<Collection>, now: u64) -> Result
     list.collect()
 }
 
-/// Closes periods, deletes what has been kept long enough, takes over tokens, asks whether the store can be written.
+/// Closes periods, deletes what has been kept long enough, updates tokens, checks whether the store can be written.
 async fn keep_house(
     intake: Intake,
     campaigns: Vec<Arc<Listed>>,

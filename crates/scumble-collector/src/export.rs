@@ -2,7 +2,7 @@
 //!
 //! An export is recorded before it is read, so that a period is in exactly one, and a crash loses none: the first export
 //! without a file is written next. Its rows are in the order of a keyed hash of their ids, with a secret key that is
-//! drawn once and kept, so that writing it again gives the same file byte for byte and the order tells nothing.
+//! drawn once and kept, so that writing it again gives the same file byte for byte and the order reveals nothing.
 
 use crate::collection::Collection;
 use crate::store::{CampaignKey, Export, Store, StoreError, StoreFault};

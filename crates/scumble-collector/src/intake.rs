@@ -1,7 +1,7 @@
 //! The way into the store: a bounded queue, and one thread that writes what is queued in groups.
 //!
 //! While one group is being synced the next one gathers, so that groups grow with the load and nobody waits for a
-//! timer. A sender is answered after its group is durable. When the queue is full it is told so at once.
+//! timer. A sender is answered after its group is durable, or told at once that the queue is full.
 
 use crate::store::{Outcome, Report, Store, StoreError};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -112,7 +112,7 @@ impl Intake {
     ) -> Result<T, IntakeError> {
         let (answer, outcome) = oneshot::channel();
         let task = Box::new(move |store: &mut dyn Store| {
-            let _ = answer.send(task(store)); // whoever asked may be gone
+            let _ = answer.send(task(store)); // the one who asked may be gone
         });
         self.queue.send(Work::Task(task)).map_err(|_| IntakeError::Stopping)?;
         outcome.await.map_err(|_| IntakeError::Stopping)

@@ -26,7 +26,7 @@ impl RateLimit {
 
     /// Takes one request of an address into account; `Err` says how long to wait.
     pub fn admit_address(&self, address: IpAddr) -> Result<(), Duration> {
-        // Whoever has one IPv6 address has the network of it.
+        // Anyone who has one IPv6 address has its whole network.
         let key = match address.to_canonical() {
             IpAddr::V4(address) => u64::from(u32::from(address)),
             IpAddr::V6(address) => (u128::from(address) >> 64) as u64,

@@ -15,7 +15,7 @@ pub const ID_BYTES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejection {
-    /// It is no report.
+    /// It is not a report.
     Format,
     /// It was made for another campaign.
     Campaign,
@@ -23,14 +23,14 @@ pub enum Rejection {
     PeriodClosed,
     /// Its period has not begun, or is not one of the campaign's.
     PeriodUnknown,
-    /// Its row is none that the campaign's mechanism can give.
+    /// Its row is not one that the campaign's mechanism can give.
     Row,
     /// Another report with the same id was taken before.
     Conflict,
 }
 
 impl Rejection {
-    /// Every reason, for whoever counts them.
+    /// Every reason, for counting them.
     pub const ALL: [Self; 6] =
         [Self::Format, Self::Campaign, Self::PeriodClosed, Self::PeriodUnknown, Self::Row, Self::Conflict];
 
@@ -47,7 +47,7 @@ impl Rejection {
     }
 }
 
-/// Takes apart one report and checks it, at `now` (seconds since 1970).
+/// Parses one report and checks it, at `now` (seconds since 1970).
 pub fn decode<'a>(collection: &Collection, now: u64, bytes: &'a [u8]) -> Result<Report<'a>, Rejection> {
     let report = Report::parse(bytes).ok_or(Rejection::Format)?;
     if !collection.digest().starts_with(&report.campaign) {

@@ -1,7 +1,7 @@
 //! Connections: accepted, bounded in number, time and size, and drained at the end.
 //!
 //! A client that sends its headers slowly, never reads or never ends is cut off by a deadline; one address cannot take
-//! every place. HTTP/1.1 with keep-alive, with TLS or without.
+//! every slot. HTTP/1.1 with keep-alive, with TLS or without.
 
 use crate::service::Peer;
 use axum::Router;

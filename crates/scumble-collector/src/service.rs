@@ -65,7 +65,7 @@ impl Listed {
         Self { key, collection, tokens: RwLock::new(Arc::new(tokens)) }
     }
 
-    /// Takes over tokens that were added or removed.
+    /// Applies tokens that were added or removed.
     pub fn set_tokens(&self, tokens: Vec<[u8; 32]>) {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tokens);
     }
@@ -89,7 +89,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Puts it together. Fails if the origin is no header value.
+    /// Assembles the service. Fails if the origin is not a header value.
     pub fn new(
         campaigns: Vec<Arc<Listed>>,
         intake: Intake,

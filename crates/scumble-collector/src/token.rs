@@ -1,4 +1,4 @@
-//! Bearer tokens. A token is shown once, to whoever makes it; the store has its SHA-256.
+//! Bearer tokens. A token is shown once, to the one who makes it; the store has its SHA-256.
 
 use scumble::entropy::{self, NoEntropy};
 use sha2::{Digest, Sha256};
@@ -15,7 +15,7 @@ pub fn generate() -> Result<String, NoEntropy> {
     Ok(secret.iter().fold("sct1_".to_owned(), |token, byte| format!("{token}{byte:02x}")))
 }
 
-/// The hash of a token among those that are known. Takes as long whichever it is and wherever it differs.
+/// The hash of a token among those that are known. Takes the same time whichever it is and wherever it differs.
 pub fn find<'a>(known: &'a [[u8; 32]], token: &str) -> Option<&'a [u8; 32]> {
     let asked = hash(token);
     let mut found = None;

@@ -1,4 +1,4 @@
-//! ChaCha20 as a stream that can be read from any word on: the library's, or a compact one where room is short.
+//! ChaCha20 as a stream that can be read from any word: the library's, or a compact one where space is short.
 
 #[cfg(any(test, target_arch = "wasm32"))]
 mod compact;

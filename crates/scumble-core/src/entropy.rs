@@ -1,10 +1,10 @@
 //! The one place where entropy enters: secret streams, kept keys and fresh public seeds all ask here.
 //!
-//! With the feature `os-entropy` (on by default) it is the operating system's. Without it there is none: whoever embeds
-//! the core then brings a key of their own ([`NoiseKey::from_bytes`](crate::noise::NoiseKey::from_bytes)), and fresh
+//! With the feature `os-entropy` (on by default) it is the operating system's. Without it there is none: anyone who
+//! embeds the core brings their own key ([`NoiseKey::from_bytes`](crate::noise::NoiseKey::from_bytes)), and fresh
 //! noise is refused. There is no fallback.
 
-/// No entropy was to be had: nothing can be released.
+/// No entropy was available: nothing can be released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system gave no entropy; nothing was released")]
 pub struct NoEntropy;

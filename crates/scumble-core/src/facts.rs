@@ -1,4 +1,4 @@
-//! Public facts as a tree: what a certificate prints of a mechanism's integers, and what a digest covers.
+//! Public facts as a tree: what a certificate prints about a mechanism's integers, and what a digest covers.
 
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ pub fn hex(bytes: &[u8]) -> String {
 /// A public fact. Fields keep their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
-    /// There is none.
+    /// No fact.
     None,
     /// A whole number.
     Integer(i128),
@@ -37,7 +37,7 @@ impl Fact {
         Self::List(items.into_iter().map(Into::into).collect())
     }
 
-    /// SHA-256 of the tree. No two trees share one encoding: every part says its kind and its length first.
+    /// SHA-256 of the tree. No two trees share an encoding: every part begins with its kind and its length.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         self.absorb(&mut hash);

@@ -1,4 +1,4 @@
-//! Mistakes that someone could make or has shipped, each written once. Exact tests refuse them on the integers, and the
+//! Mistakes that someone could make or has shipped, each written once. Exact tests reject them on the integers, and the
 //! audit finds them by sampling. For tests only (feature `testing`).
 
 use crate::mechanism::{Side, level};
@@ -23,12 +23,12 @@ pub fn a_step_less(steps: u64, epsilon: &BigRational) -> [Noise; 2] {
     laws(steps - 1, epsilon)
 }
 
-/// 2: Laplace and staircase noise of .95 of the scale.
+/// 2: Laplace and staircase noise at .95 of the scale.
 pub fn scale_times_0_95(steps: u64, epsilon: &BigRational) -> [Noise; 2] {
     laws(steps, &(epsilon * BigRational::new(20.into(), 19.into())))
 }
 
-/// 3: a half goes to the even neighbour, so that a move by one step may move two.
+/// 3: a half is rounded to the even neighbour, so that a move by one step may become two.
 pub fn rounded_to_even(u: f64) -> i32 {
     u.round_ties_even() as i32
 }
@@ -51,7 +51,7 @@ pub fn certain_at_zero(x: i64) -> bool {
     x == 0
 }
 
-/// 6: zero lies one level too deep on the minus side.
+/// 6: zero is one level too deep on the minus side.
 pub fn too_deep_at_zero(x: i64) -> (bool, u64) {
     if x == 0 { (false, 2) } else { level(x, STEPS, Side::CoinAtZero) }
 }
@@ -66,7 +66,7 @@ pub fn level_of_a_smaller_beta(x: i64) -> (bool, u64) {
     level(x, STEPS - 1, Side::Above(0))
 }
 
-/// 9: draws beyond [`LAST`] are drawn again, so that the tail is cut.
+/// 9: draws beyond [`LAST`] are drawn again, which cuts the tail.
 pub fn cut(noise: &Noise, rng: &mut SecretRng) -> i64 {
     let mut draw = [LAST + 1];
     while draw[0].abs() > LAST {
@@ -86,7 +86,7 @@ pub fn flipped_but_the_last(x: &[i64], table: &FlipTable, rng: &mut SecretRng) -
     x.iter().enumerate().map(|(j, x)| (*x > 0) ^ (j != last && table.flip(1, rng))).collect()
 }
 
-/// 14: side and level from a sum of floats, which jumps by two where it should by one.
+/// 14: side and level from a sum of floats, which jumps by two where it should jump by one.
 pub fn level_of_floats(sum: f64, beta: f64) -> (bool, u64) {
     (sum > 0.0, (sum.abs() / beta).ceil() as u64)
 }

@@ -4,13 +4,13 @@
 //! `wasm32-unknown-unknown` without default features.
 //!
 //! Modules, in the order of their imports. A module uses those above it and never one below; a test reads the `use`
-//! lines and holds us to it.
+//! lines and enforces this.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`error`] | what can go wrong: typed, with public numbers only |
 //! | [`entropy`] | the one place where entropy enters |
-//! | `chacha` | ChaCha20 from any word on |
+//! | `chacha` | ChaCha20, readable from any word |
 //! | [`facts`] | public facts as a tree: what certificates print and digests cover |
 //! | [`parallel`] | loops over chunks, on all cores with the feature of that name |
 //! | [`simd`] | instruction sets, registers, transpositions: what kernels of several modules share |

@@ -1,4 +1,4 @@
-//! Loops over tasks: on all cores with the feature `parallel`, one after the other without it. Same results.
+//! Loops over tasks: on all cores with the feature `parallel`, one after another without it. Same results.
 //!
 //! The threads are ours. A process that forks leaves them behind, so a child makes its own when it first needs them.
 
@@ -87,8 +87,8 @@ mod pool {
         static ALONE: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Runs `work` on this thread alone: loops of this module inside it go one task after the other. For threads that
-    /// others of ours wait for, which must not wait for the pool in turn.
+    /// Runs `work` on this thread alone: loops of this module inside it run one task after another. For threads that
+    /// other threads of ours wait for: these must not wait for the pool in turn.
     pub fn alone<R>(work: impl FnOnce() -> R) -> R {
         let before = ALONE.replace(true);
         let result = work();
@@ -100,7 +100,7 @@ mod pool {
         ALONE.get()
     }
 
-    /// Runs `work` so that what rayon does inside it is done by our threads.
+    /// Runs `work` so that rayon uses our threads inside it.
     pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         if is_alone() || rayon::current_thread_index().is_some() { work() } else { pool().install(work) }
     }
@@ -110,7 +110,7 @@ mod pool {
     pub struct Stop(Arc<AtomicBool>);
 
     impl Stop {
-        /// From now on the work is not wanted any more.
+        /// From now on the work is no longer wanted.
         pub fn ask(&self) {
             self.0.store(true, Ordering::Relaxed);
         }
@@ -124,8 +124,8 @@ mod pool {
         static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
     }
 
-    /// Runs `work` on threads of its own, where [`stopped`] says whether `stop` has been asked. Gives nothing if it has:
-    /// what such work returns may be incomplete.
+    /// Runs `work` on threads of its own, where [`stopped`] says whether `stop` has been asked. Gives `None` if it has:
+    /// the result of such work may be incomplete.
     pub fn run_until<R: Send>(stop: &Stop, work: impl FnOnce() -> R + Send) -> Option<R> {
         let theirs = stop.clone();
         let threads = ThreadPoolBuilder::new().num_threads(SIZE.load(Ordering::Relaxed));
@@ -134,7 +134,7 @@ mod pool {
         (!stop.is_asked()).then_some(result)
     }
 
-    /// True if the work that this thread does is not wanted any more. Long loops look between blocks.
+    /// True if the work of this thread is no longer wanted. Long loops check between blocks.
     pub fn stopped() -> bool {
         STOP.with_borrow(|stop| stop.as_ref().is_some_and(Stop::is_asked))
     }
@@ -179,7 +179,7 @@ mod tests {
         run(count);
     }
 
-    /// Every thread that works hears of it, and nothing incomplete comes out; other work goes on.
+    /// Every working thread notices, and nothing incomplete comes out; other work goes on.
     #[test]
     fn work_stops_when_it_is_asked_to() {
         let stop = Stop::default();
@@ -196,7 +196,7 @@ mod tests {
         assert!(!stopped() && !run(stopped));
     }
 
-    /// A thread of the pool that waits for another thread of ours must not make that one wait for the pool.
+    /// When a thread of the pool waits for another thread of ours, that one must not wait for the pool.
     #[test]
     fn a_thread_alone_needs_no_other() {
         let tasks = 4 * threads();

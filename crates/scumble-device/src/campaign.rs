@@ -225,7 +225,7 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
     Some(parameters)
 }
 
-/// The blocks of an image by their name, or bins that travel in the campaign; larger files are none that a device has.
+/// The blocks of an image by name, or bins that travel in the campaign; a device has no larger files.
 fn partition(json: &Json<'_>) -> Option<Partition> {
     if let Some(grid) = json.text() {
         return grid.parse().ok();

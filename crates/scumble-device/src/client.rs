@@ -3,7 +3,7 @@
 //! A change of the state has two phases. [`Client::prepare`] makes the next state; the host stores it; only then
 //! [`Client::commit`] gives the bytes. The charge and the report are in the same state, so a crash at any point either
 //! has changed nothing, or has charged a report that is still there to be sent. The report itself is a function of key,
-//! campaign, slot, content and period: whatever is repeated gives the same bytes.
+//! campaign, slot, content and period: repeating anything gives the same bytes.
 
 use crate::campaign::{Campaign, Trust};
 use crate::entropy::Entropy;
@@ -17,7 +17,7 @@ use scumble_core::release::{Fingerprint, Plan, REPORT_HEADER, ReleaseError, Rele
 use scumble_core::vectors::{Rows, Scalars};
 use zeroize::Zeroizing;
 
-/// A private vector as the host has it.
+/// A private vector as the host holds it.
 #[derive(Clone, Copy)]
 pub enum Vector<'a> {
     /// Every attribute.
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Checks the campaign against trust and policy, and takes up the stored state; `None` is a new device.
+    /// Checks the campaign against trust and policy, and loads the stored state; `None` is a new device.
     pub fn open(
         text: &str,
         trust: Trust,
@@ -86,7 +86,7 @@ impl Client {
         Ok(Self { campaign, releaser, limits, state, stored, prepared: None })
     }
 
-    /// Takes up what is stored now, where another process may have moved on; `None` when nothing is stored.
+    /// Loads what is stored now, in case another process has moved on; `None` when nothing is stored.
     pub fn reload(&mut self, state: Option<&[u8]>) -> Result<(), Refusal> {
         self.abandon();
         let Some(bytes) = state else {
@@ -162,7 +162,7 @@ impl Client {
         *self.campaign.digest.first_chunk().expect("32 bytes have 8")
     }
 
-    /// Drops reports of this campaign that no collector takes any more.
+    /// Drops reports of this campaign that no collector takes any longer.
     fn expire(&self, state: &mut State, period: u32) {
         let closed = |report: &Report<'_>| report.campaign == self.prefix() && report.period + 1 < period;
         state.pending.retain(|bytes| !Report::parse(bytes).is_some_and(|report| closed(&report)));
@@ -173,14 +173,14 @@ impl Client {
         self.prepared.as_ref().map_or(&self.state, |prepared| &prepared.state).to_bytes()
     }
 
-    /// The host has stored the prepared state: it holds now. Gives the report; `None` when there is nothing to send.
+    /// The host has stored the prepared state: it takes effect. Gives the report; `None` when there is nothing to send.
     pub fn commit(&mut self) -> Result<Option<Vec<u8>>, Refusal> {
         let Prepared { state, report } = self.prepared.take().ok_or(Refusal::NotPrepared)?;
         (self.state, self.stored) = (state, true);
         Ok(report)
     }
 
-    /// The host has not stored the prepared state: it never was.
+    /// The host has not stored the prepared state: it is discarded.
     pub fn abandon(&mut self) {
         self.prepared = None;
     }

@@ -45,8 +45,8 @@ impl Encoder {
 #[cfg(feature = "encode")]
 pub use exports::*;
 
-/// The module's exports. Pointers are as in `ffi`: what goes in is read and not kept, what comes out holds until the next
-/// call with that encoder.
+/// The module's exports. Pointers are as in `ffi`: what goes in is read and not kept, what comes out is valid until the
+/// next call with that encoder.
 #[cfg(feature = "encode")]
 #[allow(unsafe_code, clippy::missing_safety_doc)]
 mod exports {
@@ -54,7 +54,7 @@ mod exports {
     use crate::memory::{give, guard, scalars, view};
     use std::ffi::c_void;
 
-    /// An encoder, with the report that its last call gave out.
+    /// An encoder, with the report that its last call returned.
     pub struct ScumbleEncoder {
         encoder: Encoder,
         out: Vec<u8>,
@@ -69,7 +69,7 @@ mod exports {
         encoder: *mut *mut ScumbleEncoder,
     ) -> i32 {
         guard(|| {
-            // SAFETY: pointers are null or hold so many values.
+            // SAFETY: pointers are null or hold this many values.
             let (plan, key) = unsafe { (view(plan, plan_length), view(key, 32)) };
             let key = key.and_then(<[u8]>::first_chunk).filter(|_| !encoder.is_null()).ok_or(Refusal::BadArgument)?;
             let opened = Encoder::open(plan.ok_or(Refusal::BadArgument)?, *key)?;
@@ -79,7 +79,7 @@ mod exports {
         })
     }
 
-    /// Ends an encoder and wipes its key. Null is fine.
+    /// Closes an encoder and wipes its key. Null is fine.
     #[unsafe(no_mangle)]
     pub unsafe extern "C" fn scumble_encoder_close(encoder: *mut ScumbleEncoder) {
         if !encoder.is_null() {
@@ -104,7 +104,7 @@ mod exports {
         length: *mut usize,
     ) -> i32 {
         guard(|| {
-            // SAFETY: null, or an encoder that is open; the others null or so many values of the stated kind.
+            // SAFETY: null, or an encoder that is open; the others null or this many values of the stated kind.
             let (encoder, slot, values, index) = unsafe {
                 (encoder.as_mut(), view(slot, slot_length), scalars(kind, values, count), view(index, count))
             };

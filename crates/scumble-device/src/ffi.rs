@@ -1,12 +1,12 @@
 //! The C ABI, and the exports of the WASM module: the very same functions.
 //!
 //! Ownership, one rule for all: a pointer that goes in is read during the call and not kept; a pointer that comes out
-//! points into the client and holds until the next call with that client. A client is made by `scumble_device_open` and
-//! ended by `scumble_device_close`, which wipes it. A client must not be used by two threads at once.
+//! points into the client and is valid until the next call with that client. A client is made by `scumble_device_open`
+//! and closed by `scumble_device_close`, which wipes it. A client must not be used by two threads at once.
 //!
-//! Every function that can refuse returns a code: 0 is done, the others are those of [`Refusal`].
+//! Every function that can refuse returns a code: 0 means done, the others are those of [`Refusal`].
 #![allow(unsafe_code)]
-// What a pointer must be is said once, above, and the header says it again.
+// The rules for pointers are stated once, above, and again in the header.
 #![allow(clippy::missing_safety_doc)]
 
 use crate::campaign::Trust;
@@ -20,7 +20,7 @@ use std::ffi::c_void;
 use std::slice;
 use zeroize::Zeroizing;
 
-/// A client, with the bytes that its last call gave out.
+/// A client, with the bytes that its last call returned.
 pub struct ScumbleDevice {
     client: Client,
     out: Zeroizing<Vec<u8>>,
@@ -35,9 +35,9 @@ pub extern "C" fn scumble_device_abi() -> u32 {
 /// Opens a client: checks the campaign's signature and numbers, the policy, and the stored state.
 ///
 /// `campaign`: the campaign's text. `signer`: 32 bytes of the ed25519 key that must have signed, or null. `digest`: 32
-/// bytes of the campaign's name, or null; one of both is needed. `policy`: five doubles: the most epsilon for attribute,
-/// l1, l2 and record, and the most delta. `state`: what was stored last, or null on a new device. `client`: receives the
-/// client.
+/// bytes of the campaign's name, or null; at least one of the two is needed. `policy`: five doubles: the most epsilon
+/// for attribute, l1, l2 and record, and the most delta. `state`: what was stored last, or null on a new device.
+/// `client`: receives the client.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scumble_device_open(
     campaign: *const u8,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn scumble_device_open(
         if client.is_null() {
             return Err(Refusal::BadArgument);
         }
-        // SAFETY: pointers are null or hold so many values.
+        // SAFETY: pointers are null or hold this many values.
         let (campaign, signer, digest, policy, state) = unsafe {
             (
                 view(campaign, campaign_length).ok_or(Refusal::BadArgument)?,
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn scumble_device_open(
     })
 }
 
-/// Ends a client and wipes it. Null is fine.
+/// Closes a client and wipes it. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scumble_device_close(client: *mut ScumbleDevice) {
     if !client.is_null() {
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn scumble_device_close(client: *mut ScumbleDevice) {
     }
 }
 
-/// Takes up the state that is stored now; null when nothing is stored. A change that was prepared is abandoned.
+/// Loads the state that is stored now; null when nothing is stored. A change that was prepared is abandoned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scumble_device_reload(
     client: *mut ScumbleDevice,
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn scumble_device_reload(
     state_length: usize,
 ) -> i32 {
     with(client, |device| {
-        // SAFETY: null, or so many bytes.
+        // SAFETY: null, or this many bytes.
         device.client.reload(unsafe { view(state, state_length) })
     })
 }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn scumble_device_prepare(
     now: u64,
 ) -> i32 {
     with(client, |device| {
-        // SAFETY: pointers are null or hold so many values of the stated kind.
+        // SAFETY: pointers are null or hold this many values of the stated kind.
         let (slot, values, index) =
             unsafe { (view(slot, slot_length), scalars(kind, values, count), view(index, count)) };
         let slot = slot.and_then(|slot| str::from_utf8(slot).ok()).ok_or(Refusal::BadSlot)?;
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn scumble_device_state(
     })
 }
 
-/// The prepared state is stored: it holds now, and here is the report. Length 0: there is nothing to send.
+/// The prepared state is stored: it takes effect, and here is the report. Length 0: there is nothing to send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scumble_device_commit(
     client: *mut ScumbleDevice,
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn scumble_device_commit(
     })
 }
 
-/// The prepared state was not stored: it never was.
+/// The prepared state was not stored: it is discarded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scumble_device_abandon(client: *mut ScumbleDevice) -> i32 {
     with(client, |device| {
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn scumble_device_settle(
     report_length: usize,
 ) -> i32 {
     with(client, |device| {
-        // SAFETY: null is refused; else so many bytes.
+        // SAFETY: null is refused; else this many bytes.
         let report = unsafe { view(report, report_length) };
         device.client.settle(report.ok_or(Refusal::BadArgument)?)
     })

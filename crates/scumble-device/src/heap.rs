@@ -12,7 +12,7 @@ const PAGE: usize = 1 << 16;
 /// The largest alignment that anything here asks for.
 const MOST_ALIGNED: usize = 64;
 
-/// See the module's documentation. `grow` adds so many pages and gives the address of the first; `None` when there are none.
+/// See the module's documentation. `grow` adds this many pages and gives the first one's address; `None` if it cannot.
 pub struct Heap {
     grow: fn(usize) -> Option<usize>,
     free: [Cell<usize>; 32], // the first free block of 2^i bytes; each begins with the address of the next
@@ -24,12 +24,12 @@ pub struct Heap {
 unsafe impl Sync for Heap {}
 
 impl Heap {
-    /// Nothing yet.
+    /// An empty heap.
     pub const fn new(grow: fn(usize) -> Option<usize>) -> Self {
         Self { grow, free: [const { Cell::new(0) }; 32], next: Cell::new(0), end: Cell::new(0) }
     }
 
-    /// A block that no one has had.
+    /// A block that has never been given out.
     fn fresh(&self, size: usize) -> Option<usize> {
         let align = size.min(MOST_ALIGNED);
         let mut start = self.next.get().next_multiple_of(align);
@@ -46,7 +46,7 @@ impl Heap {
     }
 }
 
-/// Which list a block is from; `None` when it is too large or too much aligned.
+/// The list that a block belongs to; `None` when its size or its alignment is too large.
 fn class(layout: Layout) -> Option<usize> {
     let size = layout.size().max(layout.align()).max(16);
     let fits = layout.align() <= MOST_ALIGNED && size <= 1 << 31;

@@ -3,9 +3,9 @@
 use scumble_core::exact;
 use scumble_core::facts::Fact;
 
-/// Nesting that is read at the most.
+/// The deepest nesting that is read.
 const DEEPEST: usize = 16;
-/// Fields of one object that are read at the most.
+/// The most fields of one object that are read.
 const MOST_FIELDS: usize = 64;
 
 /// A value. Numbers keep their digits, so that integers are compared as they are written.
@@ -83,7 +83,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// True when this is what the core's fact is written as.
+    /// True when this is how the core's fact is written.
     pub fn states(&self, fact: &Fact) -> bool {
         match (self, fact) {
             (Self::Null, Fact::None) => true,
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Digits, dot, exponent. Whether they make a number, the type says that reads them.
+    /// Digits, dot, exponent. Whether they make a number is for the type that reads them to say.
     fn number(&mut self) -> Option<Json<'a>> {
         let rest = &self.text[self.at..];
         let length = rest.bytes().take_while(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte)).count();

@@ -1,6 +1,6 @@
-//! Memory that goes over the border, for both modules: what is lent, what is given out, and codes with their sentences.
+//! Memory that crosses the border, for both modules: what is lent, what is given out, and codes with their sentences.
 #![allow(unsafe_code)]
-// What a pointer must be is said once, in `ffi`.
+// The rules for pointers are stated once, in `ffi`.
 #![allow(clippy::missing_safety_doc)]
 
 use crate::refusal::Refusal;
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn scumble_device_free(pointer: *mut u8, length: usize) {
     unsafe { Box::from_raw(room) }.zeroize();
 }
 
-/// Runs; a panic becomes a code and never crosses the border.
+/// Calls `run`; a panic becomes a code and never crosses the border.
 pub(crate) fn guard(run: impl FnOnce() -> Result<(), Refusal>) -> i32 {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => 0,
@@ -48,16 +48,16 @@ pub(crate) fn guard(run: impl FnOnce() -> Result<(), Refusal>) -> i32 {
     }
 }
 
-/// So many values from a pointer; `None` for null.
+/// This many values from a pointer; `None` for null.
 pub(crate) unsafe fn view<'a, T>(pointer: *const T, length: usize) -> Option<&'a [T]> {
     let aligned =
         pointer.is_aligned() && length.checked_mul(size_of::<T>()).is_some_and(|size| size < isize::MAX as usize);
-    // SAFETY: the caller vouches for so many values.
+    // SAFETY: the caller vouches for this many values.
     (!pointer.is_null() && aligned).then(|| unsafe { slice::from_raw_parts(pointer, length) })
 }
 
 pub(crate) unsafe fn scalars<'a>(kind: u32, values: *const c_void, count: usize) -> Option<Scalars<'a>> {
-    // SAFETY: the caller vouches for so many values of this kind; a pointer that is not aligned for it is refused.
+    // SAFETY: the caller vouches for this many values of this kind; a pointer that is not aligned for it is refused.
     unsafe {
         match kind {
             0 => view(values.cast(), count).map(Scalars::F32),

@@ -60,7 +60,7 @@ pub fn place(unit: Unit) -> usize {
     }
 }
 
-/// The most that this device may lose, by unit, over all campaigns and all its life.
+/// The most that this device may lose, by unit, over all campaigns and its whole life.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
     /// Epsilon for unit `attribute`.
@@ -76,7 +76,7 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// Nothing is allowed until the application says so; a delta that is usual.
+    /// Nothing is allowed until the application says so; delta has a usual value.
     fn default() -> Self {
         Self { attribute: 0.0, l1: 0.0, l2: 0.0, record: 0.0, delta: 1e-5 }
     }

@@ -1,4 +1,4 @@
-//! Every way to say no. A code for programs, a fixed sentence for people: no value of a vector, no key can be in it.
+//! Every way to say no. A code for programs, a fixed sentence for people: no value of a vector and no key can be in it.
 
 use std::ffi::CStr;
 use std::fmt;

@@ -2,7 +2,7 @@
 //! of small order and numbers that are not reduced are refused).
 //!
 //! Everything here is public, so nothing needs to take constant time, and a check of some milliseconds is fast enough. A
-//! library made for speed would be the largest part of the module after the laws. The tests hold it against one.
+//! library made for speed would be the largest part of the module after the laws. The tests compare this one with it.
 
 use num_bigint::BigUint;
 use sha2::{Digest, Sha512};
@@ -17,7 +17,7 @@ struct Curve {
 #[derive(Clone)]
 struct Point([BigUint; 4]);
 
-/// True when `signature` of `message` is that of the key; `None` when the key is none that a signer has.
+/// True when `signature` of `message` is that of the key; `None` when no signer can have this key.
 pub fn holds(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> Option<bool> {
     let curve = Curve::new();
     let signer = curve.read(key).filter(|point| !curve.is_small(point))?;
@@ -140,7 +140,7 @@ impl Curve {
         self.times(x1, z2) == self.times(x2, z1) && self.times(y1, z2) == self.times(y2, z1)
     }
 
-    /// Eight times the point is zero: such a key signs what it did not see.
+    /// Eight times the point is zero: such a key signs messages that it never saw.
     fn is_small(&self, point: &Point) -> bool {
         let eight = (0..3).fold(point.clone(), |sum, _| self.add(&sum, &sum));
         self.same(&eight, &self.zero())

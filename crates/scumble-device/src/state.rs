@@ -7,10 +7,10 @@
 //! | 32 | the device's key |
 //! | 4 x 16 | spent epsilon and delta for attribute, l1, l2, record |
 //! | 4, then 36 each | contents: slot and content (keyed hashes), last period plus one |
-//! | 4, then 4 and so many each | pending reports |
+//! | 4, then 4 and that many each | pending reports |
 //! | 32 | keyed hash of all before |
 //!
-//! Numbers are little-endian. The seal finds damage, not forgers: whoever can write the state has the key as well.
+//! Numbers are little-endian. The seal finds damage, not forgers: anyone who can write the state has the key as well.
 
 use crate::entropy::Entropy;
 use crate::policy::{Loss, UNITS};
@@ -21,7 +21,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 const MAGIC: &[u8; 4] = b"scs1";
 const SEAL: usize = 32;
-/// Reports that may wait.
+/// The most reports that may wait.
 const MOST_PENDING: usize = 1024;
 
 /// A content that a slot has reported.
@@ -62,7 +62,7 @@ impl Drop for State {
 }
 
 impl State {
-    /// That of a new device, with a key from the host's entropy.
+    /// The state of a new device, with a key from the host's entropy.
     pub fn new(entropy: Entropy) -> Result<Self, Refusal> {
         let mut state = Self {
             generation: 0,
@@ -72,7 +72,7 @@ impl State {
             pending: Vec::new(),
         };
         entropy(&mut state.key)?;
-        // A source that answers without filling is no source.
+        // A source that answers without filling is not a source.
         if state.key == [0; 32] { Err(Refusal::NoEntropy) } else { Ok(state) }
     }
 
@@ -114,11 +114,11 @@ impl State {
         out
     }
 
-    /// Reads a stored state; what is damaged in any bit is refused.
+    /// Reads a stored state; damage in any bit is refused.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         let (body, stored) = bytes.split_last_chunk::<SEAL>().ok_or(Refusal::DamagedState)?;
         let state = Self::read(&mut Bytes(body)).ok_or(Refusal::DamagedState)?;
-        // No secret decides the time of this comparison that the holder of the state does not have.
+        // The time of this comparison depends on no secret that the holder of the state does not have.
         if seal(&state.key, body) == *stored { Ok(state) } else { Err(Refusal::DamagedState) }
     }
 

@@ -65,7 +65,7 @@ impl DeviceClient {
         Ok(Self { inner: opened.or_raise(py)? })
     }
 
-    /// Takes up what is stored now.
+    /// Loads what is stored now.
     fn reload(&mut self, py: Python<'_>, state: Option<&[u8]>) -> PyResult<()> {
         self.inner.reload(state).or_raise(py)
     }

@@ -40,7 +40,7 @@ struct Request {
     svm_c: Option<f64>,
 }
 
-/// Rows of Python, with classes if there are labels.
+/// Rows from Python, with classes if there are labels.
 type Labelled<'py> = (Input<'py>, Option<Vec<u32>>);
 
 /// Outcomes as JSON: recall and precision, or with labels the accuracy of a linear SVM. `asked`: what all mechanisms have in

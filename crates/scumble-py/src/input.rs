@@ -65,7 +65,7 @@ pub enum Input<'py> {
     Arrow(Chunks),
 }
 
-/// What must stay alive while [`Rows`] look at it.
+/// What must stay alive while [`Rows`] refer to it.
 pub enum Held<'py> {
     Dense(Dense<'py>),
     Sparse(Sparse<'py>),
@@ -111,7 +111,7 @@ impl Held<'_> {
         })
     }
 
-    /// The rows, which must lie in one piece.
+    /// The rows, which must be in one piece.
     pub fn whole(&self, py: Python<'_>) -> PyResult<Rows<'_>> {
         match self.blocks()?[..] {
             [rows] => Ok(rows),

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often signals are looked at.
+/// How often signals are checked.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Runs long work on other threads while this one listens. After a signal whose handler raises, the work is asked to end

@@ -62,7 +62,7 @@ pub fn release_file(
     Ok((certificate.to_json(), left_out.into_inner()))
 }
 
-/// Runs `work` with a look at the signals (Ctrl-C) and a call of `progress` between blocks.
+/// Runs `work`, checking signals (Ctrl-C) and calling `progress` between blocks.
 fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -95,8 +95,8 @@ pub fn row_groups(py: Python<'_>, path: PathBuf, reading: Reading) -> PyResult<V
     groups(&path, &reading.options(py)?).or_raise(py)
 }
 
-/// Releases row groups of a Parquet file, from the first to before the second number of `groups`, into a new one, which has no certificate. Ids leave
-/// if `with_ids`.
+/// Releases row groups `groups.0..groups.1` of a Parquet file into a new one, which has no certificate. Ids leave if
+/// `with_ids`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn release_part(

@@ -17,7 +17,7 @@ pub struct Charge {
 #[pymethods]
 impl Charge {
     /// Reserves what a release costs; makes the ledger if there is none. `budget`: (epsilon, delta), at the first use.
-    /// Of a sticky release only what its rows show that is new is charged, if the releaser has looked at them.
+    /// For a sticky release, only what is new in its rows is charged, if the releaser has looked at them.
     #[new]
     fn new(
         py: Python<'_>,

@@ -2,7 +2,7 @@
 //!
 //! Thin on purpose. Python decides what an argument means and has the documentation; here views of numpy, scipy and
 //! Arrow memory become [`scumble::vectors::Rows`], the interpreter's lock is dropped while the library works, signals
-//! are looked at between blocks, and errors get their Python names.
+//! are checked between blocks, and errors get their Python names.
 
 mod capsule;
 mod device;

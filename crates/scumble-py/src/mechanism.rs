@@ -79,7 +79,7 @@ impl Mechanism {
         serde_json::to_string(&GuaranteeStatement::new(&self.inner)).expect("a statement has only JSON values")
     }
 
-    /// What a certificate states for persons with at most so many rows, as JSON.
+    /// What a certificate states for persons with at most this many rows, as JSON.
     fn person_statement(&self, py: Python<'_>, most: usize, delta: Option<f64>) -> PyResult<String> {
         let statement = PersonStatement::new(&self.inner, most, delta).or_raise(py)?;
         Ok(serde_json::to_string(&statement).expect("a statement has only JSON values"))

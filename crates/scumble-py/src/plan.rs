@@ -17,7 +17,7 @@ fn to_json(choice: &Choice) -> Value {
 }
 
 /// The choices as JSON, the one to take first. What was not given is left open; with a sample that is not public the
-/// result is not private. `public_classes`: of the public sample, if a model shall be trained on it.
+/// result is not private. `public_classes`: of the public sample, if a model is to be trained on it.
 #[pyfunction]
 #[pyo3(signature = (asked, sample, public_sample, public_classes, like))]
 pub fn plan<'py>(

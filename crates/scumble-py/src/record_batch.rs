@@ -17,7 +17,7 @@ use scumble::release::Encoding;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The rows of a record batch whose first row has the number `first_row`. No copy is made of the vectors, but of unsigned
+/// The rows of a record batch whose first row has the number `first_row`. The vectors are not copied, except unsigned
 /// integers of more than 8 bits. `name` stands for the path in errors.
 pub fn from_arrow(name: &str, batch: &RecordBatch, options: &ReadOptions, first_row: u64) -> Result<Batch, ReadError> {
     let path = Path::new(name);

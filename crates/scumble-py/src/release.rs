@@ -153,7 +153,7 @@ pub fn estimate(
     Ok((value, variance, interval))
 }
 
-/// As [`estimate`], of `u.v / |u|` of a row of unit record and a projected exact query.
+/// As [`estimate`], but `u.v / |u|` for a row of unit record and a projected exact query.
 #[pyfunction]
 pub fn estimate_with_query(
     py: Python<'_>,
@@ -189,7 +189,7 @@ pub fn verify(py: Python<'_>, path: PathBuf, key: Option<&[u8]>) -> PyResult<Str
     }
 }
 
-/// Runs a search; one of so many pairs of rows and queries that it may take long can be stopped by Ctrl-C.
+/// Runs a search; one with so many pairs of rows and queries that it may take long can be stopped by Ctrl-C.
 fn listening<R: Send>(py: Python<'_>, pairs: usize, search: impl FnOnce() -> R + Send) -> PyResult<R> {
     const LONG: usize = 1 << 22;
     if pairs > LONG { interruptible(py, search) } else { Ok(py.detach(search)) }

@@ -15,7 +15,7 @@ use scumble::release;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the signals (Ctrl-C), about.
+/// Time between two checks for signals (Ctrl-C), roughly.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What stands for a file in errors about record batches.
@@ -31,8 +31,8 @@ pub struct Releaser {
     seen: IdCheck,
 }
 
-/// Does `work(start, rows)` on a block, piece by piece, with a look at the signals after each. Pieces grow with the speed:
-/// cores wait for each other at the end of a piece.
+/// Does `work(start, rows)` on a block, piece by piece, checking signals after each. Pieces grow with the speed: cores
+/// wait for each other at the end of a piece.
 fn in_pieces(py: Python<'_>, rows: usize, mut work: impl FnMut(usize, usize) -> PyResult<()>) -> PyResult<()> {
     let (mut start, mut piece) = (0, 1024);
     while start < rows {

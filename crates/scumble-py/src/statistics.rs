@@ -1,4 +1,4 @@
-//! Figures of a whole release, and its rows with noise taken off.
+//! Figures of a whole release, and its rows with noise removed.
 
 use crate::errors::{OrRaise, raise};
 use crate::input::Input;
@@ -9,7 +9,7 @@ use scumble::decode::{Decoder, Method};
 use scumble::search::ExactQueries;
 use scumble::statistics::{self as figures, Attributes, Options, Target};
 
-/// The figures as JSON; of `release` less `since` if that is given.
+/// The figures as JSON; of `release` minus `since` if that is given.
 #[pyfunction]
 #[pyo3(signature = (release, since, target, simultaneous, false_reports, attributes, largest, centroids, shuffled))]
 #[allow(clippy::too_many_arguments)] // the options of the library, one by one
@@ -54,7 +54,7 @@ pub fn statistics<'py>(
     Ok(serde_json::to_string(&told.or_raise(py)?).expect("figures have only JSON values"))
 }
 
-/// The rows of `release` (of `of` by default, which the decoder is fitted on) with noise taken off.
+/// The rows of `release` (of `of` by default, which the decoder is fitted on) with noise removed.
 #[pyfunction]
 pub fn decode<'py>(
     py: Python<'py>,

@@ -1,6 +1,6 @@
 //! What one release costs an account, and what several cost together.
 //!
-//! Releases of the same row compose. A loss is kept as the pair of laws that is hardest to tell apart within its
+//! Releases of the same row compose. A loss is kept as the pair of laws that is hardest to distinguish within its
 //! promise, and pairs compose exactly, so no valid rule gives less: for pure losses it is Kairouz, Oh and Viswanath
 //! (KOV), for Gaussian ones `mu = sqrt(sum mu_i²)`, and for mixtures the two together. Without a delta only the sum is
 //! left.
@@ -17,13 +17,13 @@ use scumble_core::noise::Noise;
 use scumble_core::privacy::{Guarantee, Notion, Promise, Unit, check_delta};
 use serde::{Deserialize, Serialize};
 
-/// Sums of decimal fractions are compared up to this: 0.1 three times is 0.3.
+/// Sums of decimal fractions are compared with this tolerance: 0.1 three times is 0.3.
 const ROUNDING: f64 = 1e-12;
 
 /// Most rows of a person: enough for anyone, and quick to compose.
 const MOST_ROWS: usize = 10_000;
 
-/// Which inputs an account keeps apart: a unit, and how far it may move.
+/// The neighbours that an account protects: a unit, and how far it may move.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbours {
@@ -35,7 +35,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Of this unit, moving by at most so much; `None` for any distance.
+    /// Neighbours of this unit, moving by at most `beta`; `None` for any distance.
     pub fn new(unit: Unit, beta: Option<f64>) -> Result<Self, LibraryError> {
         match (unit, beta) {
             (_, Some(beta)) if !(beta > 0.0 && beta.is_finite()) => Err(AccountingError::Beta.into()),
@@ -156,11 +156,11 @@ impl Loss {
         Ok(covers.then(|| loss.for_steps(steps)))
     }
 
-    /// Epsilon and delta of a release for a person of whom at most `rows` rows are in it.
+    /// Epsilon and delta of a release for a person who has at most `rows` rows in it.
     ///
     /// Each row is randomised on its own, so `rows` of them compose as `rows` releases of one row: pure losses add up, or
     /// compose exactly where a `delta` is asked for; Gaussian ones compose at the release's own delta, unless another is
-    /// asked for; of other approximate ones the deltas add up.
+    /// asked for; for other approximate ones the deltas add up.
     pub(crate) fn of_person(
         mechanism: &Mechanism,
         rows: usize,
@@ -218,7 +218,7 @@ impl Loss {
 pub struct Budget {
     /// The most that the loss of all releases together may be.
     pub epsilon: f64,
-    /// But for this failure probability.
+    /// Except with this failure probability.
     pub delta: f64,
 }
 

@@ -6,7 +6,7 @@
 //! # The map
 //! The core ([`scumble_core`], re-exported here) takes a private row and gives released bytes. This crate is what
 //! operators and consumers embed. Modules, in the order of their imports: a module uses those above it and never one
-//! below; a test reads the `use` lines and holds us to it.
+//! below; a test reads the `use` lines and enforces this.
 //!
 //! | module | holds |
 //! |---|---|
@@ -29,10 +29,11 @@
 //! | [`campaign`] | the signed description of a collection from devices |
 //! | [`guide`] | a first page for each kind of user |
 //!
-//! **The wall**: private values exist left of [`release`] only. [`estimate`] and [`search`] take a [`release::Release`],
-//! which holds a certificate and encoded bytes, so privacy can be checked by reading imports. Everything to the left is
-//! integers up to the noise; floats appear after it. What is promised, and what is not: `docs/guarantees.md`; which item
-//! of the paper is where: `docs/paper-map.md`; a slow second version of every mechanism: `reference/`.
+//! **The wall**: private values exist only to the left of [`release`]. [`estimate`] and [`search`] take a
+//! [`release::Release`], which holds a certificate and encoded bytes, so privacy can be checked by reading imports.
+//! Everything to the left is integers up to the noise; floats appear after it. What is promised, and what is not:
+//! `docs/guarantees.md`; which item of the paper is where: `docs/paper-map.md`; a slow second version of every
+//! mechanism: `reference/`.
 //!
 //! # A whole example
 //! ```
@@ -102,7 +103,7 @@ pub mod words;
 
 pub use scumble_core::{entropy, mechanism, parallel, privacy, projection, vectors};
 
-/// The secret key of keyed noise: a row that did not change is released with the noise that it had.
+/// The secret key of keyed noise: a row that did not change is released with the same noise as before.
 pub mod noise {
     pub use scumble_core::noise::NoiseKey;
 }

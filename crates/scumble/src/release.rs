@@ -1,5 +1,5 @@
 //! A finished release: certificate, ids, labels and encoded rows. What consumers hold, and the only thing that
-//! `estimate`, `search` and `statistics` accept. Beside it what makes one: the core's releaser and encoder.
+//! `estimate`, `search` and `statistics` accept. Also what makes one: the core's releaser and encoder.
 
 use crate::certificate::{Certificate, ColumnLayout, ContentHasher, PersonStatement, SigningKey};
 use crate::columns::Column;
@@ -30,7 +30,7 @@ impl Release {
     /// Certifies what a releaser gave.
     ///
     /// # Panics
-    /// If the bytes are no whole rows, or the ids or labels are not one per row.
+    /// If the bytes are not whole rows, or the ids or labels are not one per row.
     pub fn new(releaser: &Releaser, bytes: Vec<u8>, ids: Option<Column>, labels: Option<Column>) -> Self {
         let (mechanism, encoder) = (releaser.mechanism().clone(), releaser.encoder().clone());
         let rows = bytes.len() / encoder.bytes_per_row();
@@ -42,7 +42,7 @@ impl Release {
         Self { certificate, mechanism, encoder, bytes, ids, labels }
     }
 
-    /// The same with what holds for a person of whom at most so many rows were taken.
+    /// The same with what holds for a person of whom at most a given number of rows was taken.
     pub fn for_persons(mut self, person: PersonStatement) -> Self {
         self.certificate = self.certificate.for_persons(person);
         self
@@ -91,7 +91,7 @@ impl Release {
         Self::from_parts_with(certificate, &Beside::default(), bytes, ids, labels)
     }
 
-    /// The same with public files that lay beside it.
+    /// The same with public files that were stored beside it.
     pub(crate) fn from_parts_with(
         certificate: &str,
         beside: &Beside,

@@ -1,9 +1,9 @@
 /* scumble_device.h: private reports from a person's own device. Written by packages/c/make-header; do not edit.
  *
  * Ownership, one rule for all: a pointer that goes in is read during the call and not kept; a pointer that comes
- * out points into the client and holds until the next call with that client. A client is made by
- * `scumble_device_open` and ended by `scumble_device_close`, which wipes it. A client must not be used by two
- * threads at once.  Every function that can refuse returns a code: 0 is done, the others are those below.
+ * out points into the client and is valid until the next call with that client. A client is made by
+ * `scumble_device_open` and closed by `scumble_device_close`, which wipes it. A client must not be used by two
+ * threads at once.  Every function that can refuse returns a code: 0 means done, the others are those below.
  */
 #ifndef SCUMBLE_DEVICE_H
 #define SCUMBLE_DEVICE_H
@@ -74,19 +74,19 @@ uint32_t scumble_device_abi(void);
 /*
  * Opens a client: checks the campaign's signature and numbers, the policy, and the stored state.
  * `campaign`: the campaign's text. `signer`: 32 bytes of the ed25519 key that must have signed, or NULL. `digest`:
- * 32 bytes of the campaign's name, or NULL; one of both is needed. `policy`: five doubles: the most epsilon for
- * attribute, l1, l2 and record, and the most delta. `state`: what was stored last, or NULL on a new device.
- * `client`: receives the client.
+ * 32 bytes of the campaign's name, or NULL; at least one of the two is needed. `policy`: five doubles: the most
+ * epsilon for attribute, l1, l2 and record, and the most delta. `state`: what was stored last, or NULL on a new
+ * device. `client`: receives the client.
  */
 int32_t scumble_device_open(const uint8_t *campaign, size_t campaign_length, const uint8_t *signer, const uint8_t *digest, const double *policy, const uint8_t *state, size_t state_length, ScumbleDevice **client);
 
 /*
- * Ends a client and wipes it. Null is fine.
+ * Closes a client and wipes it. Null is fine.
  */
 void scumble_device_close(ScumbleDevice *client);
 
 /*
- * Takes up the state that is stored now; NULL when nothing is stored. A change that was prepared is abandoned.
+ * Loads the state that is stored now; NULL when nothing is stored. A change that was prepared is abandoned.
  */
 int32_t scumble_device_reload(ScumbleDevice *client, const uint8_t *state, size_t state_length);
 
@@ -104,12 +104,12 @@ int32_t scumble_device_prepare(ScumbleDevice *client, const uint8_t *slot, size_
 int32_t scumble_device_state(ScumbleDevice *client, const uint8_t **bytes, size_t *length);
 
 /*
- * The prepared state is stored: it holds now, and here is the report. Length 0: there is nothing to send.
+ * The prepared state is stored: it takes effect, and here is the report. Length 0: there is nothing to send.
  */
 int32_t scumble_device_commit(ScumbleDevice *client, const uint8_t **bytes, size_t *length);
 
 /*
- * The prepared state was not stored: it never was.
+ * The prepared state was not stored: it is discarded.
  */
 int32_t scumble_device_abandon(ScumbleDevice *client);
 

@@ -61,7 +61,7 @@ pub enum Unfit {
     Campaign,
 }
 
-/// Why a store failed. Only the class of an error is told: its text may quote values.
+/// Why a store failed. Only the class of an error is reported: its text may quote values.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant is its own message

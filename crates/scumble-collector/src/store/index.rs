@@ -25,7 +25,7 @@ pub struct Print {
     pub whole: u64,
 }
 
-/// What the index says of a report.
+/// What the index says about a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// Never.
@@ -57,7 +57,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// An empty index whose file lies in `folder`.
+    /// An empty index whose file is in `folder`.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let mut key = [0; 32]; // nobody outside can aim at a page
         scumble::entropy::fill(&mut key).map_err(io::Error::other)?;
@@ -83,7 +83,7 @@ impl Index {
         Ok(Seen::new(known.map(|known| known.whole), print))
     }
 
-    /// Adds a print that is not there.
+    /// Adds a print that is not there yet.
     pub fn insert(&mut self, print: Print) -> io::Result<()> {
         loop {
             let number = self.directory[self.slot(print.id)];

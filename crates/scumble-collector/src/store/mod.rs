@@ -109,7 +109,7 @@ pub trait Store: Send {
     /// Every campaign: key and text.
     fn campaigns(&mut self) -> Result<Vec<(CampaignKey, String)>, StoreError>;
 
-    /// Makes ready to take reports of these periods, which may take long after a crash.
+    /// Prepares to take reports of these periods, which may take long after a crash.
     fn prepare(&mut self, campaign: CampaignKey, periods: &[u32]) -> Result<(), StoreError>;
 
     /// Keeps reports. On success every outcome is durable; on failure none of them was acknowledged.

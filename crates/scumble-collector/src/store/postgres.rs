@@ -88,7 +88,7 @@ pub struct PostgresStore {
     driver: Arc<Driver>,
 }
 
-/// Only the class of an error is told: its text may quote values.
+/// Only the class of an error is reported: its text may quote values.
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.code() {

@@ -176,7 +176,7 @@ impl SqliteStore {
     }
 }
 
-/// The right to append to a store. It is given back in so many words: a lock ends with the last descriptor of its file,
+/// The right to append to a store. It is given back explicitly: a lock ends with the last descriptor of its file,
 /// and a process that starts beside us holds ours for a moment.
 struct WriterLock(File);
 
@@ -193,7 +193,7 @@ impl WriterLock {
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
-        let _ = self.0.unlock(); // closing the file would do, but for copies
+        let _ = self.0.unlock(); // closing the file would do, if there were no copies
     }
 }
 

@@ -1,4 +1,4 @@
-//! Formulas of the paper and its field that no mechanism calls: they are compared with the oracles, and with ours.
+//! Formulas from the paper and its field that no mechanism calls. They are compared with the oracles, and with ours.
 
 use super::gaussian::ln_delta_gaussian;
 use super::numeric::{Wide, integrate, largest, within};
@@ -130,7 +130,7 @@ pub fn lemma42_probability(r: f64, rho: f64) -> f64 {
 
 /// The least n with `Pr(Bin(k, f) > n) <= delta`: what the Chernoff step of [`n_plus`](super::signs::n_plus) approximates.
 ///
-/// With `f = P_+(r, p)` NOT a bound, as [`n_plus`](super::signs::n_plus).
+/// With `f = P_+(r, p)` this is NOT a bound, and neither is [`n_plus`](super::signs::n_plus).
 pub fn n_plus_binomial(f: f64, k: u64, delta: f64) -> u64 {
     if f >= 1.0 {
         return k;
@@ -151,14 +151,14 @@ pub fn n_plus_binomial(f: f64, k: u64, delta: f64) -> u64 {
 
 /// The chance that a sign changes when only ONE of the two norms is known to be at least m: `asin(beta/m)/pi`, and 1 for beta >= m.
 ///
-/// Past beta = m the neighbour may lie on the other side of the origin, and nothing is bounded.
+/// Past beta = m the neighbour may be on the other side of the origin, and nothing is bounded.
 pub fn sign_change_probability_gaussian_one_norm(beta: f64, m: f64) -> f64 {
     if beta > m { 1.0 } else { libm::asin(beta / m) / PI }
 }
 
 /// The normal approximation for Rademacher weights plus its Berry-Esseen error, `min(1, 2Phi(beta/m) - 1 + 2 · 0.56 C/m)`, C the largest |u_i|.
 ///
-/// Too wide to be useful at practical norms: shown to say why Rademacher sign projections take N_+ = k.
+/// Too wide to be useful at practical norms. It shows why Rademacher sign projections take N_+ = k.
 pub fn sign_change_safe_rademacher(beta: f64, m: f64, c: f64) -> f64 {
     (within(beta / m) + 1.12 * c / m).min(1.0)
 }

@@ -1,8 +1,8 @@
 //! Pure functions from public numbers to noise scales, flip probabilities, compositions and forecasts.
 //!
 //! Nothing here reads data or draws randomness. Tails are handled as logarithms and as sums or integrals of positive
-//! terms, so a delta of 1e-15 (or 1e-5000, through the `ln_` forms) keeps its digits. What a mechanism calibrates
-//! with is returned on the private side of the true root by a relative [`SLACK`]; the exact inequality over the
+//! terms, so a delta of 1e-15 (or 1e-5000, through the `ln_` forms) keeps its digits. A value that a mechanism
+//! calibrates with is on the private side of the true root, by a relative [`SLACK`]. The exact inequality over the
 //! integers that run is checked again where the mechanism is made.
 
 #[cfg(any(test, feature = "testing"))]
@@ -35,7 +35,7 @@ impl Ratio {
         Self { value: libm::exp(-x), gap: -libm::expm1(-x) }
     }
 
-    /// `numerator / 2^64`, the form in which the integer laws hold their ratio.
+    /// `numerator / 2^64`, the form in which the integer laws store their ratio.
     pub fn from_integer(numerator: u64) -> Self {
         const UNIT: f64 = 18_446_744_073_709_551_616.0; // 2^64
         Self { value: numerator as f64 / UNIT, gap: (u128::from(u64::MAX) + 1 - u128::from(numerator)) as f64 / UNIT }

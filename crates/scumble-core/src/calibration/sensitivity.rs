@@ -1,7 +1,7 @@
 //! High-probability bounds on the sensitivity of a Gaussian projection: for planning only.
 //!
-//! A mechanism uses the realised sensitivity of its own matrix. These say what to expect before a matrix is drawn;
-//! each fails with probability at most `delta` over the draw, so none of them can carry a pure guarantee.
+//! A mechanism uses the realised sensitivity of its own matrix. These bounds say what to expect before one is drawn;
+//! each fails with probability at most `delta` over the draw, so none of them can support a pure guarantee.
 
 use std::f64::consts::LN_2;
 

@@ -88,7 +88,7 @@ fn tight_wide(k: u64, q: f64, epsilon_prime: f64, epsilon: f64) -> Wide {
     sum
 }
 
-/// The flip probability of [`tight_epsilon_prime`] never goes below about e^-64, which no coin of ours resolves.
+/// The flip probability of [`tight_epsilon_prime`] never goes below about e^-64, too small for our coins to resolve.
 const MAX_EPSILON_PRIME: f64 = 64.0;
 
 /// Largest `epsilon'` per bit for which k sign bits are (epsilon, delta)-private, for one fixed pair of neighbours

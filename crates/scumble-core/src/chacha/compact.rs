@@ -1,4 +1,4 @@
-//! ChaCha20 block by block, a quarter of the library's size: the same words.
+//! ChaCha20 block by block: the same words as the library's, in a quarter of its size.
 
 use rand_core::{SeedableRng, TryRng};
 use std::convert::Infallible;
@@ -11,7 +11,7 @@ pub(crate) struct ChaCha20Rng {
     stream: u64,
     word: u128, // the next one
     block: [u32; 16],
-    held: Option<u64>, // which block that is
+    held: Option<u64>, // which block is held
 }
 
 impl Drop for ChaCha20Rng {
@@ -22,12 +22,12 @@ impl Drop for ChaCha20Rng {
 }
 
 impl ChaCha20Rng {
-    /// Goes on with the word of the same place in another stream.
+    /// Continues at the same word position in another stream.
     pub(crate) fn set_stream(&mut self, stream: u64) {
         (self.stream, self.held) = (stream, None);
     }
 
-    /// Goes on with this word.
+    /// Continues from this word.
     pub(crate) fn set_word_pos(&mut self, word: u128) {
         self.word = word % (1 << 68);
     }
@@ -87,7 +87,7 @@ impl TryRng for ChaCha20Rng {
         Ok(u64::from(self.next()) | u64::from(self.next()) << 32)
     }
 
-    /// Whole words; what is left of the last one is dropped.
+    /// Uses whole words; the rest of the last one is dropped.
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
         for bytes in bytes.chunks_mut(4) {
             bytes.copy_from_slice(&self.next().to_le_bytes()[..bytes.len()]);

@@ -27,7 +27,7 @@ pub enum DataErrorKind {
     /// An infinity is far more likely a fault than a value to clip.
     #[error("value is infinite; replace or drop it before the release")]
     Infinite,
-    /// The row has another number of attributes than the mechanism.
+    /// The row's number of attributes is not the mechanism's.
     #[error("row has {found} attributes, expected {expected}")]
     Dimension {
         /// Attributes in this row.
@@ -46,7 +46,7 @@ pub enum DataErrorKind {
     /// Sparse indices must rise strictly: a repeated attribute would count twice against the sensitivity.
     #[error("sparse indices must be strictly increasing")]
     IndexOrder,
-    /// An attribute that a sparse row leaves out is 0, and stays 0 where a stored one is clipped to the range.
+    /// An attribute that a sparse row leaves out is 0, and stays 0 although a stored one would be clipped to the range.
     #[error(
         "sparse rows need a range that holds 0: an attribute that is left out is 0, and a stored one would be clipped \
          away from it; widen the range, or give dense rows"

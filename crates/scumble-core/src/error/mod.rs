@@ -3,8 +3,8 @@
 //! [`ParameterError`] holds public numbers only and may be shown to anyone. [`DataError`] names a row and a
 //! column of the private input, for the operator who owns it; it never holds a value, and never enters an output.
 //!
-//! One variant per way to be wrong, and its sentence beside it. A sentence names a parameter as `‹beta›`; each front end says
-//! it in its own words ([`worded`]).
+//! One variant per way to be wrong, its sentence beside it. A sentence names a parameter as `‹beta›`; each front end
+//! puts it into its own words ([`worded`]).
 
 mod data;
 mod mechanism;
@@ -22,7 +22,7 @@ pub use refusal::{NoProof, Refusal};
 pub use request::{CalibrationError, EncodingError, GridError, GuaranteeError, SimdError};
 use thiserror::Error;
 
-/// A message in the words of a front end: parameters stand in it as `‹sketch_clip›` and actions as `‹keygen()›`, and `name`
+/// A message in the words of a front end: parameters appear in it as `‹sketch_clip›`, actions as `‹keygen()›`; `name`
 /// says how to call one (`--sketch-clip`, `scumble keygen` on the command line; `sketch_clip`, `scumble.keygen` in Python).
 /// The library itself never names a flag or a command.
 pub fn worded(message: &str, name: impl Fn(&str) -> String) -> String {
@@ -65,7 +65,7 @@ pub enum ParameterError {
     /// How values are written.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
-    /// Instructions that were asked for.
+    /// The vector instructions that were asked for.
     #[error(transparent)]
     Simd(#[from] SimdError),
 }

@@ -1,4 +1,4 @@
-//! Noise laws that cannot be.
+//! Noise laws that cannot exist.
 
 use thiserror::Error;
 

@@ -65,7 +65,7 @@ pub enum EncodingError {
     Unfit { mechanism: &'static str, encoding: String, natural: String },
 }
 
-/// Instructions that were asked for.
+/// The vector instructions that were asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant is its own message

@@ -1,13 +1,13 @@
-//! Doubles from and to decimal digits, and the double nearest to a ratio, by big integers that are here anyway.
+//! Doubles from and to decimal digits, and the double nearest to a ratio, with the big integers that are needed anyway.
 //!
-//! The standard library's reader and printer need tables of twelve kilobytes, which a device has no room for. They are
-//! what the tests compare with: the same bits, the same digits.
+//! The standard library's reader and printer need twelve kilobytes of tables, for which a device has no room. The tests
+//! compare with them: the same bits, the same digits.
 
 use num_bigint::BigUint;
 use num_integer::Integer;
 use num_traits::{One, Zero};
 
-/// Digits and exponents beyond these are of no number that is written here.
+/// No number that is written here has more digits, or an exponent beyond this.
 const MOST_DIGITS: usize = 400;
 const MOST_EXPONENT: i32 = 400;
 
@@ -16,7 +16,7 @@ const FRACTION: u32 = 52;
 /// Exponent of the smallest double.
 const LEAST: i64 = -1074;
 
-/// The double nearest to a JSON number, ties to even; `None` for what is no number, too large, or too small.
+/// The double nearest to a JSON number, ties to even; `None` if it is not a number, too large or too small.
 pub fn read(text: &str) -> Option<f64> {
     let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (digits, exponent) = text.split_once(['e', 'E']).map_or(Some((text, 0)), |(digits, exponent)| {
@@ -58,7 +58,7 @@ pub fn nearest(mut top: BigUint, mut bottom: BigUint) -> Option<f64> {
     }
     let (kept, beyond, half) = (all >> dropped, all & ((1 << dropped) - 1), 1 << (dropped - 1));
     let up = beyond > half || (beyond == half && (!rest.is_zero() || kept & 1 == 1));
-    let kept = kept + u64::from(up); // 2^53 at the most: then the sum below carries into the exponent, as it should
+    let kept = kept + u64::from(up); // at most 2^53: then the sum below carries into the exponent, as it should
     let scale = dropped - shift; // value = kept * 2^scale
     // The leading one of a normal double adds itself to the exponent.
     let bits = kept + (((scale - LEAST) as u64) << FRACTION);
@@ -105,15 +105,15 @@ pub fn digits(number: &BigUint) -> String {
     }
 }
 
-/// Digits d and a place p with value = 0.d1 d2 .. 10^p, by Steele and White's and Dragon4's rule: stop as soon as what is
-/// left lies within half a unit of the double's last place, ends included where the mantissa is even.
+/// Digits d and a place p with value = 0.d1 d2 .. 10^p, by Steele and White's and Dragon4's rule: stop as soon as the
+/// rest is within half a unit of the double's last place, ends included where the mantissa is even.
 fn shortest_digits(value: f64) -> (Vec<u8>, i32) {
     let (fraction, biased) = (value.to_bits() & ((1 << FRACTION) - 1), value.to_bits() >> FRACTION);
     let (mantissa, exponent) = match biased {
         0 => (fraction, LEAST),
         _ => (fraction | 1 << FRACTION, biased as i64 - 1 + LEAST),
     };
-    // Below a power of two doubles lie twice as close. All in quarters of the last place, so that halves are whole.
+    // Below a power of two, doubles are twice as close. All in quarters of the last place, so that halves are whole.
     let narrow = fraction == 0 && biased > 1;
     let [mut rest, mut up, mut down] = [4 * mantissa, 2, if narrow { 1 } else { 2 }].map(BigUint::from);
     let mut scale = BigUint::from(4u32);

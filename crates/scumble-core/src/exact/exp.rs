@@ -197,7 +197,7 @@ pub struct WorstRatio {
     pub num: BigUint,
     /// Denominator of the base.
     pub den: BigUint,
-    /// How often the base is multiplied with itself, at least once.
+    /// The exponent of the base, at least 1.
     pub power: u64,
 }
 
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// The comparison must refine beyond its first enclosure: neighbours 600 bits apart are told from each other.
+    /// The comparison must refine beyond its first enclosure: neighbours 600 bits apart are distinguished.
     #[test]
     fn comparison_refines_until_decided() {
         let x = ratio(1, 7);

@@ -72,7 +72,7 @@ impl Normal {
         let mut high = &low + &step;
         let (square_low, step) = fixed(&(x * x));
         let square_high = &square_low + step;
-        // From this odd number on the terms fall by half at least, so the rest is below the last term.
+        // From this odd number on each term is at most half the one before, so the rest is below the last term.
         let falling = 2 * (x * x).ceil().to_integer().to_u32().expect("far values were answered before");
 
         let (mut sum_low, mut sum_high) = (low.clone(), high.clone());

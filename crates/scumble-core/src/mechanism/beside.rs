@@ -1,10 +1,10 @@
-//! Public files that parameters name by their hash, and that travel beside a certificate or a campaign.
+//! Public files that parameters name by hash and that travel beside a certificate or a campaign.
 
 use super::Parameters;
 use crate::error::ParameterError;
 use crate::projection::{Origin, Partition, TableFile};
 
-/// Files that are at hand: bins, components, books, in any order.
+/// The files that are available: bins, components, books, in any order.
 #[derive(Debug, Clone, Default)]
 pub struct Beside {
     bins: Vec<Partition>,
@@ -49,7 +49,7 @@ impl Parameters {
         origins.into_iter().filter_map(sample).collect()
     }
 
-    /// The files that must lie beside a certificate of these parameters: what they are, and their content.
+    /// The files that must accompany a certificate of these parameters: what each is, and its content.
     pub fn beside(&self) -> Vec<(&'static str, Vec<u8>)> {
         let bins = match &self.bins {
             Some(Partition::File(file)) if !file.is_inline() => file.content().map(|bins| bins.to_text().into_bytes()),

@@ -41,7 +41,7 @@ pub enum NotionKind {
     Approximate,
     /// Pure without a delta, approximate with one.
     Either,
-    /// Individual DP: not private.
+    /// Individual DP: not differentially private.
     Individual,
 }
 
@@ -55,7 +55,7 @@ macro_rules! mechanisms {
         }
 
         impl MechanismId {
-            /// All of them, in the order of the paper, ours beside theirs.
+            /// All of them, in the order of the paper, ours next to theirs.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// Their ids, in the same order.
@@ -185,7 +185,7 @@ impl MechanismId {
         }
     }
 
-    /// Those that numbers alone fix: all but `privbook`, which needs a public file.
+    /// Those that numbers alone determine: all but `privbook`, which needs a public file.
     pub fn without_files() -> impl Iterator<Item = Self> + Clone {
         Self::ALL.iter().copied().filter(|id| *id != Self::Privbook)
     }

@@ -1,4 +1,4 @@
-//! One file per algorithm of the paper, ours beside them, all in the paper's letters.
+//! One file per algorithm of the paper, ours next to them, all in the paper's letters.
 //!
 //! An algorithm's file reads its public [`Parameters`], chooses a grid, fixes the projection, derives the sensitivity
 //! and checks a perturbation whose integers satisfy the promise. None of that touches data. [`Mechanism`] then runs
@@ -71,11 +71,11 @@ pub struct Moments {
     pub fourth: f64,
 }
 
-/// The projection around the medians that a public sample has taught its bins, in grid steps.
+/// The projection, centred on the medians that its bins learned from a public sample, in grid steps.
 fn centred(projection: &Projection, grid: &Grid) -> Result<Projection, ParameterError> {
     let Some(medians) = projection.bins().and_then(|bins| bins.medians()) else { return Ok(projection.clone()) };
     let steps = |median: f64| (median / grid.step() + 0.5).floor();
-    // No bin's sum lies beyond; a centre that does is a fault of the file.
+    // No bin's sum is beyond this; a centre that is beyond it is a fault of the file.
     let most = projection.bound(grid.largest()) as f64;
     if medians.iter().any(|&median| steps(median).abs() > most) {
         return Err(MechanismError::BinsUnits.into());
@@ -109,7 +109,7 @@ impl Mechanism {
         self.parameters.mechanism
     }
 
-    /// Names everything that decides what becomes of a row and its noise. (The encoding comes after and does not.)
+    /// Covers everything that decides what happens to a row and its noise. (Not the encoding, which comes later.)
     pub fn digest(&self) -> [u8; 32] {
         Fact::Fields(vec![
             ("projection_version", Projection::VERSION.into()),
@@ -120,7 +120,7 @@ impl Mechanism {
         .digest()
     }
 
-    /// What may be said of a release.
+    /// What may be claimed about a release.
     pub fn promise(&self) -> &Promise {
         &self.promise
     }
@@ -135,7 +135,7 @@ impl Mechanism {
         &self.projection
     }
 
-    /// Takes `shared` for its own if it is the same projection, with the tables that it has built; else leaves its own.
+    /// Adopts `shared`, with the tables that it has built, if it is the same projection; else puts its own there.
     pub fn share_projection(&mut self, shared: &mut Option<Projection>) {
         match shared {
             Some(projection) if projection.equals(&self.projection) => self.projection = projection.clone(),
@@ -197,7 +197,7 @@ impl Mechanism {
     }
 
     /// The least and the largest value that each coordinate of a row can have before the noise, in data units: sums of ends
-    /// of the range, and the clip. What a released value lies beyond them is noise. `None` for bits and symbols, for dense
+    /// of the range, and the clip. What is beyond them in a released value is noise. `None` for bits, symbols and dense
     /// matrices, and for more attributes than are worth counting.
     pub fn value_bounds(&self) -> Option<Vec<[f64; 2]>> {
         let Perturbation::Noise { clip, .. } = &self.perturbation else { return None };
@@ -212,12 +212,12 @@ impl Mechanism {
         Some(self.projection.output_signs()?.into_iter().zip(centres).map(bounds).collect())
     }
 
-    /// What was taken off each coordinate before the perturbation, in data units; empty if nothing was.
+    /// What was subtracted from each coordinate before the perturbation, in data units; empty if nothing was.
     pub fn centres(&self) -> Vec<f64> {
         self.projection.centres().iter().map(|&c| c as f64 * self.grid.step()).collect()
     }
 
-    /// What each symbol or bit says about its bin under the public prior; `None` where that is no function of one bin.
+    /// What each symbol or bit says about its bin under the public prior; `None` if that is not a function of one bin.
     pub fn posterior(&self) -> Option<Posterior> {
         self.perturbation.posterior(&Prior::new(&self.parameters), self.grid.step())
     }
@@ -248,7 +248,7 @@ impl Mechanism {
         Ok(())
     }
 
-    /// Blocks of rows go through these; `None` where a row must be looked at by itself.
+    /// Projects blocks of rows; `None` where each row must be looked at by itself.
     pub(crate) fn block_projector(&self) -> Option<BlockProjector> {
         // A promise about the norm is checked row by row.
         if self.norm_steps.is_some() { None } else { BlockProjector::new(&self.projection, &self.grid) }
@@ -279,9 +279,9 @@ impl Mechanism {
 
     /// What a release of this row estimates: the mean of the released row, on the scale of the released row.
     ///
-    /// Values: the row itself, projected and clipped. Bits: between -1 and 1, by how often they are flipped. Symbols: the
-    /// mean of their values. Records: the direction of the projected row, as long as the mean of its bits. For rows that
-    /// their owner keeps, to be compared with a release or given to a model that was trained on one. No noise: NOT private.
+    /// Values: the row itself, projected and clipped. Bits: between -1 and 1, by how often they are flipped. Symbols:
+    /// the mean of their values. Records: the direction of the projected row, at the length of the mean of its bits.
+    /// For rows their owner keeps, to compare with a release or give to a model trained on one. No noise: NOT private.
     pub fn expected(&self, u: PrivateRow<'_>, out: &mut [f64]) -> Result<(), DataErrorKind> {
         let mut x = vec![0; self.k()];
         self.project_row(u, &mut x)?;
@@ -347,7 +347,7 @@ impl Mechanism {
         self.add_centres(out);
     }
 
-    /// Puts what was taken off each coordinate back on its value; bits stay around their centres.
+    /// Adds what was subtracted from each coordinate back to its value; bits stay around their centres.
     fn add_centres(&self, out: &mut [f64]) {
         if self.id().output() != OutputKind::Bits {
             out.iter_mut().zip(self.centres()).for_each(|(value, centre)| *value += centre);
@@ -368,7 +368,7 @@ impl Mechanism {
         Claim { guarantee, range, dim, any_value, whole_row }
     }
 
-    /// Neighbours between one value and any other of the range; none where a row in between may not be admitted.
+    /// How many neighbours apart one value and any other are; `None` where a row between may not be admitted.
     fn moves_to_any_value(&self) -> Option<u64> {
         let setup = Setup::new(&self.parameters).ok()?;
         let (lo, hi) = self.grid.bounds();
@@ -390,7 +390,7 @@ impl Mechanism {
         Some(moves).filter(|&moves| moves == 1 || self.norm_steps.is_none())
     }
 
-    /// Neighbours between one row and any other.
+    /// How many neighbours apart one row and any other are.
     fn moves_to_any_row(&self) -> Option<u64> {
         let (dim, unit) = (self.parameters.dim as u64, self.parameters.unit);
         let width = exact_width(self.parameters.range);

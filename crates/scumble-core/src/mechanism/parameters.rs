@@ -1,4 +1,4 @@
-//! Everything public that fixes a mechanism. A certificate carries it whole, so that anyone can build it again.
+//! Everything public that determines a mechanism. A certificate holds all of it, so anyone can rebuild the mechanism.
 
 use super::MechanismId;
 use super::recipe::sensitivity::too_large;
@@ -33,7 +33,7 @@ impl SignrpMode {
     }
 }
 
-/// What a release is for, where a public number can be chosen by it (`privcube`).
+/// What a release is for, where a public number can be chosen to suit it (`privcube`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -53,7 +53,7 @@ impl std::fmt::Display for Purpose {
 }
 
 impl Purpose {
-    /// As digests have it.
+    /// Its name in digests.
     fn name(self) -> &'static str {
         match self {
             Self::Search => "Search",
@@ -86,7 +86,7 @@ pub struct Parameters {
     /// Repetitions `t` of OPORP.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub repeats: usize,
-    /// The most that the loss may be.
+    /// Upper bound on the loss.
     pub epsilon: f64,
     /// For an approximate guarantee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,15 +95,15 @@ pub struct Parameters {
     pub beta: f64,
     /// Values are clipped to this.
     pub range: Range,
-    /// Neighbours.
+    /// Who is a neighbour of whom.
     pub unit: Unit,
-    /// Another projection than the id implies.
+    /// A projection other than the one that the id implies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<ProjectionKind>,
     /// A public partition of the attributes in place of OPORP's random one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<Partition>,
-    /// Public components that carry a record to k integers (whole-record mechanisms).
+    /// Public components that map a record to k integers (whole-record mechanisms).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub components: Option<TableFile>,
     /// The public book (`privbook`).
@@ -156,9 +156,9 @@ pub struct Required {
     pub mechanism: MechanismId,
     /// Attributes, `p`.
     pub dim: usize,
-    /// Size of the sketch; without a projection it is `dim`, whatever stands here.
+    /// Size of the sketch; without a projection it is `dim`, whatever is given here.
     pub k: usize,
-    /// The most that the loss may be.
+    /// Upper bound on the loss.
     pub epsilon: f64,
     /// The most that the unit may move.
     pub beta: f64,
@@ -180,7 +180,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A fact as one writes it.
+/// A fact as a caller would write it.
 fn said(fact: &Fact) -> String {
     match fact {
         Fact::None => String::new(),
@@ -204,7 +204,7 @@ pub enum Given {
 }
 
 impl Parameters {
-    /// What every mechanism needs; the rest at its defaults, unit `attribute` (or `record` where the mechanism knows no
+    /// What every mechanism needs; the rest at its defaults, unit `attribute` (or `record` if the mechanism knows no
     /// other).
     pub fn new(required: Required) -> Self {
         let Required { mechanism, dim, k, epsilon, beta, range, seed } = required;
@@ -292,7 +292,7 @@ impl Parameters {
             ("grid_exponent", (*grid_exponent).into()),
             ("i_understand_this_is_not_dp", (*i_understand_this_is_not_dp).into()),
         ];
-        // What is not there is not named, so that a mechanism without it keeps its digest.
+        // Absent fields are not named, so that a mechanism without them keeps its digest.
         fields.extend(bins.as_ref().map(|bins| ("bins", bins.name().into())));
         fields.extend(components.as_ref().map(|file| ("components", file.name().into())));
         fields.extend(book.as_ref().map(|file| ("book", file.name().into())));
@@ -300,8 +300,8 @@ impl Parameters {
         Fact::Fields(fields)
     }
 
-    /// What a caller says to get these parameters, by name, without what is at its default: every field but `dim`, which
-    /// the rows have.
+    /// What a caller passes to get these parameters, by name, without defaults: every field but `dim`, which comes from
+    /// the rows.
     pub fn given(&self) -> Vec<(&'static str, Given)> {
         let Fact::Fields(fields) = self.facts() else { unreachable!("parameters are fields") };
         let is_default = |name: &str| match name {
@@ -334,7 +334,7 @@ impl Parameters {
     }
 
     /// A public guess of a row's Euclidean norm: the one given, or that of values with a third of the power of an even
-    /// spread over the range (images and embeddings lie near it; a factor of 2 costs little).
+    /// spread over the range (images and embeddings come close; a factor of 2 costs little).
     pub fn norm_guess(&self) -> f64 {
         let Range { lo, hi } = self.range;
         self.norm.unwrap_or_else(|| {
@@ -366,15 +366,15 @@ impl Parameters {
     }
 }
 
-/// Weights of a dense projection that are looked at one by one for their realised sensitivity.
+/// The most weights of a dense projection that are examined one by one for its realised sensitivity.
 const MOST_WEIGHTS: u128 = 1 << 32;
-/// Products for the operator norm of a dense projection.
+/// The most products for the operator norm of a dense projection.
 const MOST_PRODUCTS: u128 = 1 << 40;
-/// Bits whose exact composition is computed in big integers.
+/// The most bits whose exact composition is computed in big integers.
 const MOST_COMPOSED: usize = 1 << 13;
 
 impl Parameters {
-    /// Whoever reads a certificate builds its mechanism again: a forger must not keep them busy for hours.
+    /// Anyone who reads a certificate rebuilds its mechanism: a forger must not keep them busy for hours.
     fn check_effort(&self) -> Result<(), ParameterError> {
         use MechanismId::{DpSignrpCeil, DpSignrpRr};
         let Self { mechanism, dim, k, repeats, unit, delta, .. } = *self;
@@ -429,8 +429,8 @@ impl<'a> Setup<'a> {
         Ok(Self { parameters, epsilon: Epsilon::new(parameters.epsilon)?, beta })
     }
 
-    /// The grid on which beta spans `steps` steps: never coarser than 1 (integer data keep their values), coarser than
-    /// asked only where the range would not fit 31 bits.
+    /// The grid on which beta spans `steps` steps. Never coarser than 1 (integer data keep their values); coarser than
+    /// asked for only where the range would not fit 31 bits.
     pub fn grid(&self, steps: u64) -> Result<Grid, ParameterError> {
         let range = self.parameters.range;
         if let Some(exponent) = self.parameters.grid_exponent {
@@ -516,7 +516,7 @@ impl<'a> Setup<'a> {
             }
             return Ok(Projection::with_bins(partition.bins(dim, k)?, seed));
         }
-        // A bin of each repetition is touched: a loss counted for fewer than the projection has would be understated.
+        // One bin of each repetition is touched: counting fewer repetitions than there are would understate the loss.
         if kind.repeats() != repeats {
             let (projection, found) = (kind.into(), kind.repeats());
             return Err(MechanismError::ProjectionRepeats { projection, found, repeats }.into());
@@ -524,7 +524,7 @@ impl<'a> Setup<'a> {
         Projection::new(kind, seed, dim, k)
     }
 
-    /// Refuses units that the mechanism has no proof for.
+    /// Refuses units for which the mechanism has no proof.
     pub fn allow_units(&self, allowed: &[Unit], why: NoProof) -> Result<(), ParameterError> {
         let Parameters { unit, mechanism, .. } = *self.parameters;
         if allowed.contains(&unit) {

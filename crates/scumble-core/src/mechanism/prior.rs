@@ -1,7 +1,7 @@
 //! A public guess of how the bins of OPORP are distributed. It decides utility only, never privacy.
 //!
-//! A share `z = (1 - density)^(p/bins)` of the bins is empty; the others have mean 0 and deviation
-//! `s = norm / sqrt(bins (1 - z))`, for bins of a public partition that of their sample, Gaussian if more than one attribute in twenty is set, else Laplace.
+//! A share `z = (1 - density)^(p/bins)` of bins is empty; the rest have mean 0, deviation `s = norm/sqrt(bins (1 - z))`
+//! (for a public partition that of its sample) and are Gaussian if over one attribute in twenty is set, else Laplace.
 
 use super::Parameters;
 use crate::projection::Partition;
@@ -35,7 +35,7 @@ impl Prior {
         (1.0 - self.empty) * self.scale * self.scale
     }
 
-    /// Probability and first moment of x <= at, of the bins that are not empty.
+    /// Probability and first moment of x <= at, among the bins that are not empty.
     fn below(&self, at: f64) -> (f64, f64) {
         if self.gaussian {
             let t = at / self.scale;
@@ -64,7 +64,7 @@ impl Prior {
         classes
     }
 
-    /// The value with the given share of the bins that are not empty below it, |share - 1/2| < 1/2, by bisection.
+    /// The value below which this share of the non-empty bins is found, |share - 1/2| < 1/2, by bisection.
     pub fn quantile(&self, share: f64) -> f64 {
         let (mut low, mut high) = (-20.0 * self.scale, 20.0 * self.scale);
         for _ in 0..60 {

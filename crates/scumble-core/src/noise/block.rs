@@ -1,9 +1,9 @@
-//! Flips and symbols in blocks. The classes of all values are found once, at construction, by the very
-//! function that the plain sampler uses; a draw then compares 16 random bits with prefixes of its class's thresholds, and
-//! is extended by further bits on a tie.
+//! Flips and symbols in blocks. The classes of all values are found once, at construction, by the same function that
+//! the plain sampler uses. A draw then compares 16 random bits with prefixes of its class's thresholds; on a tie it is
+//! extended by further bits.
 //!
-//! Every value goes the same way: classes are looked up in registers where they have room there, else all of them in a
-//! table by value, else each by the function itself. A draw takes 16 bits, and one more word if these agree with a threshold.
+//! Every value goes the same way: classes are looked up in registers if they fit there, else all of them in a table by
+//! value, else each by the function itself. A draw takes 16 bits, and one more word if these agree with a threshold.
 
 use super::coin::FlipTable;
 use super::kernels::{self, CLASSES, Cuts, FLIP_CLASSES, LANES, Prefixes};
@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// Outputs whose random bytes fill one refill.
 const OUTPUTS: usize = BLOCK / (2 * LANES);
 
-/// Values of 16 or 32 bits; what 16 do not hold is cut off there, in the class of what is left.
+/// Values of 16 or 32 bits. One that 16 bits cannot hold is clamped to 16 bits, which keeps its class.
 pub trait Value: Copy + Into<i64> {
-    /// The values, or the nearest of 16 bits: themselves, or in `room`.
+    /// The values in 16 bits, each the nearest: the slice itself, or a copy in `room`.
     fn narrow<'a>(values: &'a [Self], room: &'a mut [i16]) -> &'a [i16];
 }
 
@@ -53,10 +53,10 @@ fn first_bits(random: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at % LANES], bytes[LANES + at % LANES]])
 }
 
-/// Values that have a place of their own in a table.
+/// The most values that have a place of their own in a table.
 const MOST_PLACES: i64 = 1 << 18;
 
-/// Something for every value up to a bound: tabled if there are not too many, else found each time.
+/// A function of every value up to a bound: tabled if there are not too many, else computed each time.
 #[derive(Clone)]
 enum ByValue<T> {
     Table { bound: i64, entries: Vec<T> },
@@ -134,7 +134,7 @@ impl BlockFlips {
     /// The bits of `x`, outputs of 32 values each; eight outputs share a byte, the first most significant.
     ///
     /// # Panics
-    /// If `bits` has no room.
+    /// If `bits` is too short.
     pub fn draw<V: Value>(&self, x: &[V], bits: &mut [u8], source: &mut impl LaneSource) {
         self.draw_at(simd::level(), x, bits, source);
     }
@@ -214,7 +214,7 @@ impl BlockSymbols {
     /// The symbols of `x`, outputs of 32 values each, in the same order.
     ///
     /// # Panics
-    /// If `out` has no room.
+    /// If `out` is too short.
     pub fn draw<V: Value>(&self, x: &[V], out: &mut [u8], source: &mut impl LaneSource) {
         self.draw_at(simd::level(), x, out, source);
     }
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Zones of equal width with so many symbols, up to the most.
+    /// Zones of equal width with this many symbols, up to the most.
     fn symbols(symbols: usize) -> BlockSymbols {
         let epsilon = rational(2.0);
         let table = SymbolTable::rounded(&response_weights(symbols, &epsilon), symbols, &epsilon).unwrap();
@@ -382,7 +382,7 @@ mod tests {
         }
     }
 
-    /// Bits flip with their class's probability, ties included: 2 million draws a class, 5.5 deviations (alpha = 4e-8).
+    /// Bits flip with their class's probability, with ties: 2 million draws per class, 5.5 deviations (alpha = 4e-8).
     #[test]
     fn flip_rates_are_exact() {
         let mut rng = SecretRng::for_tests(9);

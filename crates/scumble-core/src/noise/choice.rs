@@ -18,7 +18,7 @@ impl Choice {
     /// Fixes the law. The weights are public.
     ///
     /// # Panics
-    /// If the last weight is zero or there is none: its cut could not be told from the total.
+    /// If the last weight is zero or there is none: its cut could not be distinguished from the total.
     pub fn new(weights: impl IntoIterator<Item = BigUint>) -> Self {
         let mut sum = BigUint::zero();
         let mut cuts = Vec::new();

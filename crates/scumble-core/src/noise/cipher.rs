@@ -1,4 +1,4 @@
-//! AES-128 as a function of a counter: any piece of any stream, equal on every processor.
+//! AES-128 as a function of a counter: any piece of any stream, the same on every processor.
 
 #[cfg(target_arch = "x86_64")]
 use super::kernels::aes::Vaes;
@@ -6,13 +6,13 @@ use aes::cipher::{BlockEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use std::fmt;
 
-/// Blocks that are made at a time where the processor has no VAES.
+/// Blocks made at a time where the processor has no VAES.
 const BLOCKS: usize = 8;
 
-/// An expanded secret key. Prints nothing of it.
+/// An expanded secret key. Its `Debug` output shows nothing of it.
 #[allow(clippy::large_enum_variant)] // one per key, never moved
 pub(super) enum Cipher {
-    /// Two blocks a register, where the processor can: the same bytes.
+    /// Two blocks per register, where the processor can: the same bytes.
     #[cfg(target_arch = "x86_64")]
     Vaes(Vaes),
     /// AES instructions where there are some, else constant-time code.
@@ -36,7 +36,7 @@ impl Cipher {
         Self::Plain(Aes128::new(key.into()))
     }
 
-    /// The blocks of `counter`, `counter + 1`, .. (little-endian) one after the other; the last may be cut.
+    /// The blocks of `counter`, `counter + 1`, .. (little-endian) one after another; the last may be cut short.
     pub(super) fn fill(&self, counter: u128, out: &mut [u8]) {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -75,7 +75,7 @@ impl Cipher {
 mod tests {
     use super::*;
 
-    /// The example of FIPS 197, appendix C.1, and equal pieces of a stream by both ways.
+    /// The example of FIPS 197, appendix C.1, and equal pieces of a stream both ways.
     #[test]
     fn blocks_are_those_of_the_standard() {
         let key = std::array::from_fn(|i| i as u8);

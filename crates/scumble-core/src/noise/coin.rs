@@ -1,8 +1,8 @@
 //! Biased coins: a random word is compared with an integer threshold, so every probability is T / 2^64 exactly.
 //!
 //! [`FlipTable`] holds the chance to flip a sign bit by its level L = ceil(|x| / beta). Neighbours differ by at most one
-//! level on the same side; on different sides both have a level of at most 1. Each threshold is rounded up and raised as
-//! far as these inequalities need: more noise.
+//! level on the same side; on different sides both have a level of at most 1. Each threshold is rounded up, and raised
+//! as far as these inequalities require: more noise.
 
 use super::geometric::positive;
 use super::rng::SecretRng;
@@ -126,7 +126,7 @@ impl FlipTable {
         Ok(Self { thresholds })
     }
 
-    /// What a certificate says of the table: its first thresholds, and a digest of all.
+    /// What a certificate says about the table: its first thresholds, and a digest of all.
     pub fn facts(&self) -> Fact {
         let bytes: Vec<u8> = self.thresholds.iter().flat_map(|t| t.to_le_bytes()).collect();
         Fact::Fields(vec![

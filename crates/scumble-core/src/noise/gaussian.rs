@@ -1,7 +1,7 @@
 //! Rounded Gaussian: N = round(sigma Z), so that x + N is the rounding of the continuous Gaussian mechanism's x + sigma Z.
 //!
 //! Symbols: `sigma` in grid steps · `h` = 1 / sigma · Q(x) = P(Z > x) · `P` bits of a threshold, a multiple of 64.
-//! P(|N| > n) = 2 Q((n + 1/2) h). The table holds Q((n + 1/2) h) over 2^P from n = 0 on, as long as it is not 0.
+//! P(|N| > n) = 2 Q((n + 1/2) h). The table holds Q((n + 1/2) h) over 2^P from n = 0 until it is 0.
 //! Departure: the tail beyond the table is cut. [`RoundedGaussian::distance`] bounds the total variation distance from
 //! the true law, cut tail included; the mechanism adds it to delta.
 
@@ -139,7 +139,7 @@ impl Tail for RoundedGaussian {
     }
 }
 
-/// Q((n + 1/2) h) over 2^bits for n = 0, 1, ... as long as it is not 0, falling, each within 2 units of the true value.
+/// Q((n + 1/2) h) over 2^bits for n = 0, 1, ... until it is 0, falling, each within 2 units of the true value.
 ///
 /// The thresholds are taken in blocks of 2^s that span at most 1/8: an enclosed tail and density at the block's first
 /// point c, and from there Taylor's polynomial Q(c + t) = Q(c) - sum of phi^(j)(c) t^(j+1) / (j+1)!.

@@ -137,7 +137,7 @@ fn power(ratio: u64, exponent: u64, width: u64) -> Fixed {
     product
 }
 
-/// The first words of P(digit >= d), d = 1..64: all from one row of powers, and alone where that does not decide one.
+/// The first words of P(digit >= d), d = 1..64: all from one row of powers, or one by one where that does not decide.
 fn digit_words(ratio: u64, step: u64) -> Vec<u64> {
     const WIDTH: u64 = 256;
     let (once, whole) = (power(ratio, step, WIDTH), power(ratio, step * BASE, WIDTH));
@@ -154,7 +154,7 @@ fn digit_words(ratio: u64, step: u64) -> Vec<u64> {
 }
 
 /// Bounds of (y - z) / (1 - z) over 2^width, y = a^(step d) and z = a^(step 64): it rises with y and falls with z.
-/// `None` if z is not told from 1.
+/// `None` if z cannot be distinguished from 1.
 fn digit_bounds(reached: &Fixed, whole: &Fixed) -> Option<(BigUint, BigUint)> {
     let width = reached.width;
     let one = BigUint::one() << width;
@@ -189,7 +189,7 @@ fn reach_word(ratio: u64, step: u64, level: usize) -> u64 {
     })
 }
 
-/// The word of a real of which `bounds(width)` gives a lower and an upper bound over 2^width.
+/// The word of a real for which `bounds(width)` gives a lower and an upper bound over 2^width.
 fn widen_until_decided(level: usize, bounds: impl Fn(u64) -> Option<(BigUint, BigUint)>) -> u64 {
     let shown = 64 * (level as u64 + 1);
     let mut width = shown + 128;

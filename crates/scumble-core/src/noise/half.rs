@@ -2,8 +2,8 @@
 //!
 //! `|N|` is the number of thresholds `P(N > 0), P(N > 1), ...` above the real, and `N = 0` takes either sign, so nothing
 //! is ever rejected. The real's first bits choose a cell of a guide table and are compared with the one threshold that the
-//! cell may hold; more bits are drawn for the few reals that 24 of them do not decide. Below the last
-//! threshold of a pure law the tail goes on without end: there the law starts afresh, being geometric.
+//! cell may hold; more bits are drawn for the few reals that 24 bits do not decide. Below the last
+//! threshold of a pure law the tail goes on without end: being geometric, the law starts afresh there.
 
 use super::kernels::{self, CROWDED, Guide};
 use super::law::Noise;
@@ -14,13 +14,13 @@ use crate::simd::{self, Level};
 use num_bigint::BigUint;
 use std::fmt;
 
-/// Bytes of random words that are used at a time: ties cost the rest of a refill, so a part of one.
+/// Bytes of random words used at a time: a tie costs the rest of a refill, so only a part of one is taken.
 const CHUNK: usize = 1024;
 
 /// The table ends below this probability over 2^64.
 const LAST: u64 = 1 << 44;
 
-/// log2 of the most cells of an octave.
+/// log2 of the most cells per octave.
 const LARGEST_GUIDE: u32 = 11;
 
 /// A guide is fine enough if crowded cells have less than this chance over 2^31.
@@ -29,7 +29,7 @@ const SELDOM: u32 = 1 << 22;
 /// A cell of the guide counts up to here.
 const MOST_COUNT: usize = 0x7fff;
 
-/// Tables beyond this size are not made: such laws are drawn one by one.
+/// Tables beyond this size are not built: such laws are drawn value by value.
 const MOST_THRESHOLDS: usize = 1 << 17;
 
 /// A noise law with its tables for blocks.
@@ -46,7 +46,7 @@ impl fmt::Debug for BlockNoise {
     }
 }
 
-/// What a law tells of its upper tail.
+/// What a law says about its upper tail.
 pub(super) trait Tail {
     /// First words of `P(N > n)` from n = 0 on, falling, until they are below `last` or, for a law that starts afresh
     /// only after whole periods, a little further. `None` if there would be more than `most`.
@@ -114,7 +114,7 @@ impl BlockNoise {
     }
 
     /// Fills `out` with independent draws. Those that do not fit 16 bits are listed in `wide`, in order, with their
-    /// place; what `out` holds there means nothing.
+    /// place; what `out` holds there is meaningless.
     pub fn fill(&self, out: &mut [i16], wide: &mut Vec<(usize, i64)>, source: &mut impl Source) {
         self.fill_at(simd::level(), out, wide, source);
     }
@@ -152,7 +152,7 @@ impl BlockNoise {
     fn settle(&self, bits: u32, rng: &mut SecretRng) -> i64 {
         let draw = u64::from(bits & (u32::MAX >> 1)) << 32 | u64::from(rng.next_u32());
         let tail = self.law.tail();
-        // The cell says how many thresholds lie above all of it, the cell below how many lie above its own start.
+        // The cell says how many thresholds are above all of it, the cell below how many are above its own start.
         let cell = self.guide.cell(bits & (u32::MAX >> 1));
         let above = self.above(cell);
         let end = cell.checked_sub(1).map(|below| self.above(below)).filter(|&end| end < MOST_COUNT);
@@ -164,8 +164,8 @@ impl BlockNoise {
     }
 }
 
-/// The guide with 2^bits cells an octave, and the chance over 2^31 that a draw falls into a crowded cell. A cell is
-/// crowded if it holds two thresholds or more, reaches below the last one, or its count leaves 15 bits (then it stops at
+/// The guide with 2^bits cells per octave, and the chance over 2^31 that a draw falls into a crowded cell. A cell is
+/// crowded if it holds two thresholds or more, reaches below the last one, or its count exceeds 15 bits (it stops at
 /// what it can hold, and the rest is searched).
 fn guide(bits: u32, first: &[u64]) -> (Guide, u32) {
     let (mut above, mut chance) = (first.len(), 0);
@@ -236,7 +236,7 @@ mod tests {
         for law in laws() {
             let blocks = law.blocks().unwrap();
             let count = |draw: u64| blocks.first.partition_point(|&t| t > draw);
-            // Both ends and the middle of every cell, and what lies around every threshold.
+            // Both ends and the middle of every cell, and the neighbourhood of every threshold.
             let mut draws = Vec::new();
             for bits in 8..=LARGEST_GUIDE {
                 Guide::new(bits, |(start, end)| {
@@ -302,7 +302,7 @@ mod tests {
             let draws = 20_000i64;
             let above = (0..draws).filter(|_| blocks.settle(bits, &mut rng) == n as i64 + 1).count() as i64;
             let expected = (draws * i64::from(rest)) >> 32;
-            assert!((above - expected).abs() < 390, "{n}: {above}, not {expected}"); // 5.5 deviations at the most
+            assert!((above - expected).abs() < 390, "{n}: {above}, not {expected}"); // 5.5 deviations at most
         }
         let last = blocks.first.len() as i64;
         let far: Vec<i64> = (0..2000).map(|_| blocks.settle(1 << 31, &mut rng)).collect();

@@ -1,10 +1,10 @@
 //! Noise that is a function of a secret key, an id and the row on the grid; the same with one row or with 32 side by side.
 //!
-//! Row and id become four evaluations ([`ContentHash`]), 124 bits. AES-128 under a first derived key makes of them the
-//! counter S at which the row's stream begins; block i of the stream is AES-128 of S + i under a second one. Output j takes
-//! its first bits (2 or 4 bytes) from byte 2j or 4j of the stream on, and what these leave open is decided by the bits from
-//! block S + 2^64 + 2^32 j on: each output has its own, whatever became of the others. Mechanisms that look at whole rows
-//! read the stream from its beginning.
+//! Row and id become four evaluations ([`ContentHash`]), 124 bits. AES-128 under a first derived key turns them into
+//! the counter S at which the row's stream begins; block i of the stream is AES-128 of S + i under a second one.
+//! Output j takes its first bits (2 or 4 bytes) from byte 2j or 4j of the stream on. What these leave open is decided
+//! by the bits from block S + 2^64 + 2^32 j on: each output has its own, whatever happens to the others. Mechanisms
+//! that look at whole rows read the stream from its beginning.
 //!
 //! With n rows of 2^5 blocks the streams overlap, or rows share their evaluations, with a chance below n^2 2^-119.
 
@@ -20,10 +20,10 @@ use std::fmt;
 use std::sync::Arc;
 use zeroize::Zeroize;
 
-/// Bytes of every row's stream that are made at a time.
+/// Bytes of every row's stream made at a time.
 const STEP: usize = 256;
 
-/// What the pseudo-random function is asked for.
+/// What the pseudo-random function is used for.
 #[derive(Clone, Copy)]
 enum Purpose {
     Stream = 0,
@@ -31,7 +31,7 @@ enum Purpose {
     Row = 2,
 }
 
-/// A secret key bound to a mechanism. Prints nothing of it.
+/// A secret key bound to a mechanism. Its `Debug` output shows nothing of it.
 pub(crate) struct Keyed {
     key: NoiseKey,
     mechanism: Vec<u8>,
@@ -47,7 +47,7 @@ impl fmt::Debug for Keyed {
 }
 
 impl Keyed {
-    /// For rows of `dim` attributes on a grid; `mechanism` names everything that decides what becomes of them.
+    /// For rows of `dim` attributes on a grid; `mechanism` names everything that decides what happens to them.
     pub(crate) fn new(key: NoiseKey, mechanism: Vec<u8>, grid: &Grid, dim: usize) -> Self {
         let secret = |label: &str, out: &mut [u8]| key.expand(&[b"noise", &mechanism, label.as_bytes()], out);
         let cipher = |label: &str| {
@@ -86,7 +86,7 @@ impl Keyed {
         self.seed.encrypt(starts);
     }
 
-    /// What a ledger may know of ids, and of rows that are bound to them: two numbers for each row with its id.
+    /// What a ledger may know about ids, and about rows bound to them: two numbers for each row with its id.
     pub(crate) fn fingerprints<'i>(
         &self,
         rows: impl Iterator<Item = (Evaluations, &'i [u8])>,
@@ -138,7 +138,7 @@ impl Drop for KeyedStreams {
 }
 
 impl KeyedStreams {
-    /// Begins the streams of as many rows.
+    /// Begins a row's stream at each of these counters.
     pub(crate) fn begin(&mut self, starts: impl Iterator<Item = u128>) {
         (self.rows, self.at, self.unused) = (0, 0, 0..0);
         for (to, start) in self.starts.iter_mut().zip(starts) {
@@ -165,7 +165,7 @@ impl KeyedStreams {
         &mut self.rng
     }
 
-    /// So many bytes of lanes, `each` of them an output: bytes or little-endian words side by side.
+    /// This many bytes of lanes, `each` of them per output: bytes or little-endian words side by side.
     fn take(&mut self, bytes: usize, each: usize) -> &[u8] {
         if self.unused.len() < bytes {
             debug_assert!(self.unused.is_empty(), "pieces divide a step");
@@ -221,7 +221,7 @@ impl Source for OneRow<'_> {
     fn words(&mut self, values: usize) -> &[u8] {
         let KeyedStreams { cipher, starts, bytes, at, .. } = &mut *self.0;
         cipher.fill(starts[0].wrapping_add((*at / 16) as u128), &mut bytes[..4 * values]);
-        *at += 4 * values; // whole blocks, but for the last time
+        *at += 4 * values; // whole blocks, except the last time
         &bytes[..4 * values]
     }
 

@@ -131,7 +131,7 @@ impl Noise {
         }
     }
 
-    /// The largest ratio P(n) / P(n + m) over all n and all |m| up to the sensitivity; the Gaussian has none.
+    /// The largest ratio P(n) / P(n + m) over all n and all |m| up to the sensitivity; a Gaussian has none.
     pub fn worst_ratio(&self, sensitivity: u64) -> Option<WorstRatio> {
         match self {
             Self::Laplace(law) => Some(law.worst_ratio(sensitivity)),

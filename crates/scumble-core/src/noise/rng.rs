@@ -55,7 +55,7 @@ impl Drop for SecretRng {
 /// Secret key of noise that is a function of the row (`Keyed`).
 pub struct NoiseKey(Zeroizing<[u8; 32]>);
 
-/// What begins the one line of a kept key; 64 hexadecimal digits follow.
+/// The start of the one line of a kept key; 64 hexadecimal digits follow.
 const LABEL: &str = "scumble-sticky-key ";
 
 impl fmt::Debug for NoiseKey {
@@ -77,7 +77,7 @@ impl NoiseKey {
         Self(Zeroizing::new(bytes))
     }
 
-    /// A kept key: the one line that [`to_text`](Self::to_text) gives. None of anything else: 32 bytes of some other file
+    /// A kept key: the one line that [`to_text`](Self::to_text) gives. `None` for all else: 32 bytes of some other file
     /// would be a key that others have.
     pub fn from_file(content: &[u8]) -> Option<Self> {
         let digits = std::str::from_utf8(content).ok()?.trim_end().strip_prefix(LABEL)?;
@@ -111,7 +111,7 @@ impl NoiseKey {
         *self.hasher(context).finalize().as_bytes()
     }
 
-    /// The same, as many bytes as there is room for.
+    /// The same, for as many bytes as there is room.
     pub(super) fn expand(&self, context: &[&[u8]], out: &mut [u8]) {
         self.hasher(context).finalize_xof().fill(out);
     }
@@ -134,14 +134,14 @@ impl SecretRng {
         Ok(Self::from_seed(&seed))
     }
 
-    /// Pieces of keyed streams, from where [`seek`](Self::seek) says.
+    /// Pieces of keyed streams, from the place that [`seek`](Self::seek) sets.
     pub(super) fn of(cipher: Arc<Cipher>) -> Self {
         let mut rng = Self::with_stream(Stream::Aes { cipher, counter: 0 });
         rng.step = KEYED_STEP;
         rng
     }
 
-    /// Goes on with the block of this counter.
+    /// Continues from the block of this counter.
     pub(super) fn seek(&mut self, to: u128) {
         let Stream::Aes { counter, .. } = &mut self.stream else { unreachable!("keyed streams are AES") };
         (*counter, self.used, self.filled) = (to, 0, 0);
@@ -174,7 +174,7 @@ impl SecretRng {
         Self { stream, buffer: Box::new(Buffer([0; BLOCK])), used: 0, filled: 0, step: BLOCK }
     }
 
-    /// Makes sure of so many bytes after those used.
+    /// Ensures that this many bytes follow those used.
     #[cold]
     fn refill(&mut self, bytes: usize) {
         if self.used + bytes > BLOCK {
@@ -211,7 +211,7 @@ impl SecretRng {
         out
     }
 
-    /// So many fresh random bytes, at most [`BLOCK`], in place: no copy is made of them.
+    /// This many fresh random bytes, at most [`BLOCK`], in place: they are not copied.
     #[inline]
     pub(super) fn take(&mut self, bytes: usize) -> &[u8] {
         if self.used + bytes > self.filled {

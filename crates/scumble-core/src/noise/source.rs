@@ -1,4 +1,4 @@
-//! Where the samplers of blocks get their random bits: a worker's own stream, or a stream of every row.
+//! Where the samplers of blocks get their random bits: a worker's own stream, or one stream per row.
 
 use super::kernels::LANES;
 use super::rng::SecretRng;

@@ -2,7 +2,7 @@
 //! 2^32 or 2^62.
 //!
 //! Classes are numbered so that neighbouring inputs lie at most `reach` classes apart. One comparison carries the proof:
-//! in every column, entries of rows within reach differ at most by the factor e^epsilon. It is made in exact integers,
+//! in every column, entries of rows within reach differ by at most the factor e^epsilon. It is made in exact integers,
 //! on the very entries that are drawn from, and no table exists without it.
 
 use super::SecretRng;
@@ -27,7 +27,7 @@ pub struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// Checks that the entries are a law a row and that neighbours are within e^epsilon of each other in every column.
+    /// Checks that each row's entries are a law and that neighbours are within e^epsilon of each other in every column.
     pub fn new(bits: u32, rows: Vec<Vec<u64>>, reach: usize, epsilon: &BigRational) -> Result<Self, ParameterError> {
         if !has_equal_rows(&rows) {
             return Err(NoiseError::SymbolColumns { most: MOST_SYMBOLS }.into());
@@ -50,9 +50,9 @@ impl SymbolTable {
     }
 
     /// The table of rows proportional to `weights`: a little of the uniform law is mixed in, entries are rounded down,
-    /// and each row's largest entry takes what is left.
+    /// and each row's largest entry takes what is left over.
     ///
-    /// The mixed part is what pays for the rounding: it leaves every true inequality a margin of (e^epsilon - 1) times
+    /// The mixed part pays for the rounding: it leaves every true inequality a margin of (e^epsilon - 1) times
     /// its own entry, far more than the units that rounding moves.
     pub fn rounded(weights: &[Vec<BigUint>], reach: usize, epsilon: &BigRational) -> Result<Self, ParameterError> {
         let (bits, mixed) = resolution(epsilon);
@@ -81,7 +81,7 @@ impl SymbolTable {
     #[inline]
     pub fn draw(&self, class: usize, rng: &mut SecretRng) -> usize {
         let draw = if self.bits == 32 { u64::from(rng.next_u32()) } else { rng.next_u64() >> 2 };
-        // Every border is looked at: the time does not tell the symbol.
+        // Every border is looked at, so the running time does not reveal the symbol.
         self.borders(class).iter().map(|&border| usize::from(draw >= border)).sum()
     }
 

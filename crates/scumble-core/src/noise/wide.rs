@@ -7,7 +7,7 @@ impl SecretRng {
     /// A uniform integer in `0..=most`, exactly.
     ///
     /// `most` may depend on private data: 192 random bits make a second draw as rare as 2^-64, so the time of a draw
-    /// tells nothing of it.
+    /// reveals nothing about it.
     pub fn up_to(&mut self, most: u128) -> u128 {
         loop {
             let bits = [self.next_u64(), self.next_u64(), self.next_u64()];
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn law_by_chi_square() {
-        // Values below 3 * 2^100, told apart by their upper third and by their lowest two bits.
+        // Values below 3 * 2^100, distinguished by their upper third and by their lowest two bits.
         let mut rng = SecretRng::for_tests(2);
         let mut counts = [0i64; 12];
         for _ in 0..120_000 {

@@ -30,7 +30,7 @@ impl Words for SecretRng {
     }
 }
 
-/// The magnitude with a fair sign; nothing for minus zero.
+/// The magnitude with a fair sign; `None` for minus zero.
 #[inline]
 pub(super) fn with_sign<W: Words>(magnitude: u64, words: &mut W) -> Option<i64> {
     let minus = words.next_u64() >> 63 == 1;
@@ -46,7 +46,7 @@ pub(super) fn with_sign<W: Words>(magnitude: u64, words: &mut W) -> Option<i64> 
 ///
 /// `first` holds the thresholds' first words. A draw that ties with some of them is extended by fresh words, and
 /// compared with the next words of their expansions, `word(index, level)` from level 1 on. `None` says that the
-/// expansions end here: then the draw is equal or larger, and those thresholds do not lie above it.
+/// expansions end here: then the draw is equal or larger, and those thresholds are not above it.
 #[inline]
 pub(super) fn count_above<W: Words + ?Sized>(
     first: &[u64],

@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
-    /// Neighbours from one to the other.
+    /// How many neighbours apart they are.
     pub moves: u64,
     /// Bound on the loss.
     pub epsilon: f64,
-    /// Failure probability, 1 where nothing holds.
+    /// Failure probability; 1 where nothing holds.
     pub delta: f64,
 }
 
 /// Beyond this epsilon the worst case is as good as certainty: e^10 turns an even guess into 99.995%.
 const LARGEST_EPSILON: f64 = 10.0;
-/// Beyond this delta one unit in a hundred may lie open.
+/// Beyond this delta one unit in a hundred may be exposed.
 const LARGEST_DELTA: f64 = 0.01;
 
 impl Guarantee {
@@ -40,7 +40,7 @@ impl Guarantee {
 }
 
 impl Bound {
-    /// How often someone who holds the two rows for equally likely can guess right, at most: `1 - (1-delta)/(1+e^epsilon)`.
+    /// How often someone who holds the two rows equally likely can guess right, at most: `1 - (1-delta)/(1+e^epsilon)`.
     pub fn guessed(&self) -> f64 {
         1.0 - (1.0 - self.delta) / (1.0 + libm::exp(self.epsilon))
     }
@@ -83,20 +83,20 @@ impl Bound {
 /// A promise with everything that decides what it means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// The promise; none for what is not differentially private.
+    /// The promise; `None` for what is not differentially private.
     pub guarantee: Option<Guarantee>,
     /// Values are clipped to this.
     pub range: Range,
     /// Attributes of a row.
     pub dim: usize,
-    /// One value replaced by any other of the range; none where no bound holds.
+    /// One value replaced by any other of the range; `None` where no bound holds.
     pub any_value: Option<Bound>,
-    /// A whole row replaced by any other; none where no bound holds.
+    /// A whole row replaced by any other; `None` where no bound holds.
     pub whole_row: Option<Bound>,
 }
 
 impl Claim {
-    /// The unit and beta, first of all; then what is not protected, in two lines.
+    /// The unit and beta first, then what is not protected, in two lines.
     pub fn headlines(&self) -> [String; 3] {
         let Some(guarantee) = &self.guarantee else {
             return [
@@ -166,7 +166,7 @@ impl Claim {
         format!("Protects {}{any}", guarantee.unit.phrase(guarantee.beta))
     }
 
-    /// What is not protected of one value; none where one value is what the promise is about.
+    /// What is not protected about one value; `None` where the promise is about one value.
     fn value_words(&self, guarantee: &Guarantee) -> Option<String> {
         let (Range { lo, hi }, near) = (self.range, guarantee.group(1));
         if near.protects_nobody() {
@@ -190,7 +190,7 @@ impl Claim {
         }
     }
 
-    /// What is not protected of a whole row; none where that is what the promise is about.
+    /// What is not protected about a whole row; `None` where the promise is about that.
     fn row_words(&self) -> Option<String> {
         let unit = self.guarantee.as_ref()?.unit;
         match self.whole_row {

@@ -41,7 +41,7 @@ pub fn check_delta(delta: f64) -> Result<f64, ParameterError> {
     if delta > 0.0 && delta < 1.0 { Ok(delta) } else { Err(GuaranteeError::Delta { delta }.into()) }
 }
 
-/// Differential privacy that was checked on the integers that run.
+/// Differential privacy, checked on the integers that run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Guarantee {
     /// `pure` or `approximate`.
@@ -78,7 +78,7 @@ impl Guarantee {
         Ok(Self { notion: Notion::Pure, epsilon, delta: 0.0, checked_epsilon, unit, beta })
     }
 
-    /// An approximate guarantee. Takes an upper bound that was shown for delta at this epsilon and refuses one above it.
+    /// An approximate guarantee. Takes a proven upper bound on delta at this epsilon and refuses one above it.
     pub fn approximate(
         epsilon: &Epsilon,
         delta: f64,
@@ -122,7 +122,7 @@ impl Individual {
     pub const SENTENCE: &'static str = INDIVIDUAL;
 }
 
-/// What a release may say of itself.
+/// What a release may say about itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Promise {
     /// Differential privacy.

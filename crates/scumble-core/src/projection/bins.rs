@@ -1,7 +1,7 @@
 //! Bins: a public partition of the attributes, with public signs, in place of OPORP's random one.
 //!
 //! Ours. One attribute enters ONE bin, with weight +1 or -1, so a change of one attribute moves one bin by as much: the
-//! sensitivity is OPORP's, and so is every proof that rests on it. What is gained: attributes that move together add up
+//! sensitivity is OPORP's, and so is every proof that rests on it. The gain: attributes that move together add up
 //! instead of drowning each other. Attributes that no bin lists keep the bin and the sign that OPORP's seed gives them.
 //! A partition must never be learned from the rows that are released. The file format is in `docs/bins-format.md`.
 
@@ -43,7 +43,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// As files have it.
+    /// As written in files.
     fn text(&self) -> String {
         match self {
             Self::Made => "made".into(),
@@ -109,12 +109,12 @@ impl Bins {
         Ok(self)
     }
 
-    /// Attributes.
+    /// Number of attributes.
     pub fn dim(&self) -> usize {
         self.places.len()
     }
 
-    /// Bins.
+    /// Number of bins.
     pub fn len(&self) -> usize {
         self.bins
     }
@@ -327,7 +327,7 @@ impl ImageGrid {
 }
 
 impl ImageGrid {
-    /// As it is asked for.
+    /// Its text form, such as `grid:28x28`.
     fn text(&self) -> String {
         let [rows, columns, colours] = [self.rows, self.columns, self.colours].map(|side| side.to_string());
         let colours = if self.colours > 1 { ["x", &colours] } else { [""; 2] };
@@ -375,7 +375,7 @@ pub enum Partition {
     File(BinsFile),
 }
 
-/// A file of bins: its hash, and its content where that is at hand.
+/// A file of bins: its hash, and its content where available.
 #[derive(Debug, Clone)]
 pub struct BinsFile {
     sha256: [u8; 32],
@@ -395,12 +395,12 @@ impl BinsFile {
         self.sha256
     }
 
-    /// The content, where it is at hand.
+    /// The content, where available.
     pub fn content(&self) -> Option<&Arc<Bins>> {
         self.content.as_ref()
     }
 
-    /// True if the content travels inside the certificate, else the file must be given beside it.
+    /// True if the content travels inside the certificate; else the file must be given beside it.
     pub(crate) fn is_inline(&self) -> bool {
         self.inline
     }
@@ -424,7 +424,7 @@ impl Partition {
         Self::File(BinsFile { sha256, inline, content: Some(Arc::new(bins.clone())) })
     }
 
-    /// The bins of `dim` attributes in `k` bins.
+    /// The partition of `dim` attributes into `k` bins.
     pub fn bins(&self, dim: usize, k: usize) -> Result<Arc<Bins>, ParameterError> {
         let bins = match self {
             Self::Grid(grid) if grid.dim() == dim => Arc::new(grid.bins(k)?),
@@ -462,7 +462,7 @@ impl Partition {
         }
     }
 
-    /// Takes the content of a file, if it is the one that is meant. True if it is.
+    /// Takes the content of a file if it is the one that is meant. True if it is.
     pub fn attach(&mut self, other: &Self) -> bool {
         let (Self::File(mine), Self::File(given)) = (self, other) else { return false };
         let same = mine.sha256 == given.sha256;

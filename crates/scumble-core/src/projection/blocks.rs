@@ -1,7 +1,7 @@
 //! Projection of many rows at a time: quantise, turn rows into lanes, add up. Equal to [`Projection::apply`] row by row.
 //!
-//! No sum of the projection can leave its lane: the bound for the grid's largest integer is proven when the projector is
-//! made, and 16 or 32 bits are chosen by it.
+//! No sum of the projection can leave its lane: the bound for the grid's largest integer is proven when the projector
+//! is made, and it decides between 16 and 32 bits.
 
 use super::dense_blocks::{Cells, Sums, Widths};
 use super::kernels::{self, Bin, LANES, Quantiser};
@@ -14,7 +14,7 @@ use crate::vectors::content::{Attribute, Contents};
 use crate::vectors::{Grid, Layout, PrivateRow, QuantisedRow, Rows, Scalars};
 use std::ops::Range;
 
-/// Columns of bytes that are turned into lanes at a time: between them the next block is asked for.
+/// Columns of bytes that are turned into lanes at a time: between them the next block is prefetched.
 const BYTE_COLUMNS: usize = 64;
 
 /// Columns that are quantised before they are turned into lanes: the tile stays in the L1 cache.
@@ -45,7 +45,7 @@ impl Sketches {
         }
     }
 
-    /// The first rows of the block one after the other, `k` values each.
+    /// The first rows of the block one after another, `k` values each.
     pub(crate) fn rows<S: Sum>(&self, k: usize, out: &mut [S]) {
         match self {
             Self::I16(x) => rows_of(x, k, out),
@@ -87,7 +87,7 @@ pub(crate) struct BlockProjector {
     grid: Grid,
     sums: Width,
     dense: Option<Widths>,
-    /// What each bin starts from: the public centre, with a minus; the bound holds it.
+    /// What each bin starts from: minus its public centre, which the bound includes.
     starts16: Vec<i16>,
     starts32: Vec<i32>,
     level: Level,
@@ -102,7 +102,7 @@ enum Width {
 }
 
 impl BlockProjector {
-    /// `None` where blocks would gain nothing, or sums could leave 32 bits.
+    /// `None` where blocks would gain nothing, or sums could exceed 32 bits.
     pub(crate) fn new(projection: &Projection, grid: &Grid) -> Option<Self> {
         Self::at(simd::level(), projection, grid)
     }
@@ -129,7 +129,7 @@ impl BlockProjector {
         Some(Self { projection: projection.clone(), grid: *grid, sums, dense, starts16, starts32, level })
     }
 
-    /// True if rows in this layout go by blocks: sparse rows of a dense matrix touch few of its rows.
+    /// True if rows in this layout go by blocks. Sparse rows of a dense matrix do not: they touch few of its rows.
     pub(crate) fn takes(&self, rows: Rows<'_>) -> bool {
         rows.dim() == self.projection.dim() && !(rows.is_sparse() && self.dense.is_some())
     }
@@ -393,7 +393,7 @@ impl BlockProjector {
     fn sparse_row<'a>(&self, rows: Rows<'a>, i: usize, values: &mut Vec<i32>) -> Option<&'a [u32]> {
         let Layout::Sparse { offsets, index, values: scalars } = rows.layout() else { return None };
         let (start, end) = (offsets[i], offsets[i + 1]);
-        // As many attributes follow as this row has, more or less: they are asked for while this row is summed.
+        // About as many attributes follow as this row has: they are prefetched while this row is summed.
         let following = end..(2 * end - start).min(index.len());
         simd::ask(self.level, &index[following.clone()]);
         ask(self.level, scalars, following);
@@ -433,14 +433,14 @@ fn touch(rows: Rows<'_>) {
     }
 }
 
-/// Asks for columns of a row of the next block, if there is one.
+/// Prefetches columns of a row of the next block, if there is one.
 fn ask_row(level: Level, rows: Rows<'_>, r: usize, start: usize, columns: usize) {
     let Layout::Dense { values, row_stride, column_stride: 1 } = rows.layout() else { return };
     let at = r * row_stride + start;
     ask(level, values, at..at + columns);
 }
 
-/// Asks for these values, if there are so many.
+/// Prefetches these values, if there are that many.
 fn ask(level: Level, values: Scalars<'_>, asked: Range<usize>) {
     macro_rules! each {
         ($($kind:ident)*) => { match values { $(Scalars::$kind(v) => simd::ask(level, v.get(asked).unwrap_or(&[])),)* } };

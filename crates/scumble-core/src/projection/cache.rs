@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Built by the first caller that shows the need, while the others go on without it: nobody ever waits, so that it is
+/// Built by the first caller that shows the need, while the others go on without it: nobody ever waits, so it is
 /// safe inside a thread pool (a waiting worker could otherwise wait for itself).
 pub(super) struct Cache<T> {
     value: OnceLock<T>,

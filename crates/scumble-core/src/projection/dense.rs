@@ -29,7 +29,7 @@ pub(super) enum Law {
 }
 
 impl Law {
-    /// Random bits an entry.
+    /// Random bits per entry.
     fn bits(self) -> usize {
         match self {
             Self::Gaussian => 64,

@@ -28,7 +28,7 @@ pub enum ProjectionKind {
         /// Number of independent repetitions, `t`, of `k/t` bins each.
         repeats: usize,
     },
-    /// A public linear map from a file, after a public centre is taken off: for whole-record mechanisms.
+    /// A public linear map from a file, after a public centre is subtracted: for whole-record mechanisms.
     Components,
     /// A public partition with public signs in place of OPORP's random ones; see [`Partition`](super::Partition).
     Bins,

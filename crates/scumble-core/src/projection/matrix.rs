@@ -13,7 +13,7 @@ const LARGEST_DIM: u64 = 1 << 32;
 /// Keeps row sums of squared weights within 64 bits.
 const LARGEST_K: usize = 1 << 24;
 
-/// Places of attributes that are counted one by one.
+/// The most places of attributes that are counted one by one.
 const MOST_COUNTED: usize = 1 << 20;
 
 /// A public `p x k` matrix W of integers. Cheap to clone; nothing private ever enters it.
@@ -35,7 +35,7 @@ struct Parts {
     dim: usize,
     k: usize,
     matrix: Matrix,
-    centres: Vec<i64>, // taken off each output; empty: nothing is
+    centres: Vec<i64>, // subtracted from each output; empty: none
 }
 
 enum Matrix {
@@ -90,7 +90,7 @@ impl Projection {
         Ok(Self(Arc::new(Parts { kind, seed, dim, k, matrix, centres: Vec::new() })))
     }
 
-    /// The projection of a public partition; attributes that it leaves out lie where OPORP's seed puts them.
+    /// The projection of a public partition; attributes that it leaves out go where OPORP's seed puts them.
     pub fn with_bins(bins: Arc<Bins>, seed: Seed) -> Self {
         let (kind, dim, k) = (ProjectionKind::Bins, bins.dim(), bins.len());
         let matrix = Matrix::Oporp(Oporp::with_bins(&seed, bins));
@@ -119,8 +119,8 @@ impl Projection {
         }
     }
 
-    /// The same with public integers taken off the outputs: `x_j - c_j`. A public shift moves two neighbours alike, so that
-    /// no sensitivity changes; it lets a bit be cut, and symbols lie, around each bin's own median.
+    /// The same with public integers subtracted from the outputs: `x_j - c_j`. A public shift moves two neighbours
+    /// alike, so no sensitivity changes; it lets a bit be cut, and symbols be placed, around each bin's own median.
     pub(crate) fn centred(&self, centres: Vec<i64>) -> Self {
         let Some(bins) = self.bins().filter(|_| centres.iter().any(|c| *c != 0)) else { return self.clone() };
         let (kind, seed, dim, k) = (self.kind(), self.seed(), self.dim(), self.k());
@@ -128,7 +128,7 @@ impl Projection {
         Self(Arc::new(Parts { kind, seed, dim, k, matrix, centres }))
     }
 
-    /// What is taken off each output, in grid steps; empty if nothing is.
+    /// What is subtracted from each output, in grid steps; empty if nothing is.
     pub fn centres(&self) -> &[i64] {
         &self.0.centres
     }
@@ -162,7 +162,7 @@ impl Projection {
         }
     }
 
-    /// What each bin of a public partition counts when rows are compared: `1/sqrt(n_b)`, which makes the inner product that
+    /// The weight of each bin of a public partition in comparing rows: `1/sqrt(n_b)`, so that the inner product is that
     /// of the rows with every attribute replaced by its bin's mean. `None` for every other kind.
     pub fn bin_weights(&self) -> Option<Vec<f32>> {
         let weight = |[minus, plus]: &[u64; 2]| 1.0 / ((minus + plus) as f32).sqrt();
@@ -226,8 +226,8 @@ impl Projection {
 
     /// Computes the tables that speed up [`apply`](Self::apply), where they fit in memory.
     ///
-    /// Not needed (they are made once many attributes have been asked for), but before a parallel section it spares the
-    /// workers their start without a table.
+    /// Not required (they are made once many attributes have been asked for), but before a parallel section it spares
+    /// the workers a start without a table.
     pub fn prepare(&self) {
         match &self.0.matrix {
             Matrix::Identity | Matrix::Components(_) => {}
@@ -236,7 +236,7 @@ impl Projection {
         }
     }
 
-    /// `x_j = sum_i W_ij q_i`, exactly, less the public centre of output j where there is one.
+    /// `x_j = sum_i W_ij q_i`, exactly, minus the public centre of output j where there is one.
     ///
     /// # Panics
     /// If the row or `out` has the wrong length, or a sum could leave 63 bits (see [`bound`](Self::bound)).
@@ -253,7 +253,7 @@ impl Projection {
             }
             // 2^32 attributes of 31 bits stay within 63 bits.
             Matrix::Oporp(oporp) => oporp.apply(row, out),
-            // Below 2^24 attributes of 31 bits times 15 bits: within 63 bits but for sums that the bound refuses.
+            // Below 2^24 attributes of 31 bits times 15 bits: within 63 bits, except for sums that the bound refuses.
             Matrix::Components(table) => row.entries().for_each(|(i, q)| {
                 out.iter_mut().zip(table.row(i)).for_each(|(x, &w)| *x += q * i64::from(w));
             }),
@@ -407,7 +407,7 @@ impl Projection {
     }
 }
 
-/// `floor(2^31 / s)`: of 2^32 words so many give +1, and so many -1.
+/// `floor(2^31 / s)`: of 2^32 words this many give +1, and as many give -1.
 fn sparse_threshold(s: f64) -> Result<u32, ParameterError> {
     if !(1.0..=f64::from(1u32 << 31)).contains(&s) {
         return Err(ProjectionError::VerySparse { s }.into());

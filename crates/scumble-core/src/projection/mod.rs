@@ -1,8 +1,8 @@
 //! Public projections: seeded, data-free, equal on every machine. Specified in `docs/projection-format.md`.
 //!
 //! A projection is a `p x k` matrix W of integers with a public real factor; a private row `q` becomes
-//! `x_j = sum_i W_ij q_i`, exactly. W is a function of (kind, seed, p, k), for bins of a public file too, and any row of
-//! it can be computed alone, so that sparse rows of millions of attributes need only what they touch.
+//! `x_j = sum_i W_ij q_i`, exactly. W is a function of (kind, seed, p, k), and for bins also of a public file. Any row
+//! of it can be computed alone, so sparse rows of millions of attributes need only what they touch.
 
 mod bins;
 mod blocks;

@@ -1,4 +1,4 @@
-//! OPORP: one permutation of the attributes, bins of consecutive positions, one random sign an attribute.
+//! OPORP: one permutation of the attributes, bins of consecutive positions, one random sign per attribute.
 //!
 //! Algorithm 4 of the paper with sums as they are (no 1/sqrt factor). The permutation is a Feistel network on bits
 //! with cycle walking, so that the bin of one attribute costs the same for p = 10 and p = 2^32. Departures: k need
@@ -94,9 +94,9 @@ enum Table {
     U32(Vec<u32>),
 }
 
-/// The attributes of every bin, in order of the bins' sizes (a processor then foresees where each ends), each `attribute << 1 | minus`: what blocks of rows add up.
+/// The attributes of each bin, `attribute << 1 | minus`, for blocks of rows. By bin size, to help branch prediction.
 pub(super) struct ByBin {
-    /// One list a repetition.
+    /// One list per repetition.
     pub(super) entries: Vec<Vec<u32>>,
     /// Where each bin ends in its repetition's list, and its output of that repetition; the same for all.
     pub(super) bins: Vec<Bin>,
@@ -138,7 +138,7 @@ impl Oporp {
         }
     }
 
-    /// The OPORP whose attributes lie where the partition has placed them.
+    /// The OPORP whose attributes are where the partition places them.
     pub(super) fn with_bins(seed: &Seed, bins: Arc<Bins>) -> Self {
         let mut oporp = Self::new(seed, bins.dim(), bins.len(), 1);
         let mut signs = vec![[0; 2]; bins.len()];
@@ -328,8 +328,8 @@ impl Oporp {
         }
     }
 
-    /// Adds the values of a sparse row to `banks[2 output + plus]`; the signs are left to the caller, who has summed with
-    /// one addition a value. False if that needs a table that is not there.
+    /// Adds the values of a sparse row to `banks[2 output + plus]`; signs are left to the caller, so that summing takes
+    /// one addition per value. False if that needs a table that has not been built.
     pub(super) fn add_to_banks(&self, index: &[u32], value: &[i32], banks: &mut [i32]) -> bool {
         let (1, Some(Table::U16(table))) = (self.repeats(), self.table(index.len())) else { return false };
         let (indices, rest) = index.as_chunks::<8>();
@@ -436,7 +436,7 @@ mod tests {
         }
     }
 
-    /// Attributes that the partition lists lie where it says, the others where OPORP's seed puts them.
+    /// Attributes that the partition lists go where it says, the others where OPORP's seed puts them.
     #[test]
     fn placed_attributes_lie_where_the_partition_says() {
         let (p, k, seed) = (TASK + 100, 37, Seed([7; 32]));

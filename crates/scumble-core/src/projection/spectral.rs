@@ -10,7 +10,7 @@ use crate::parallel;
 
 /// More outputs than this are bounded in groups, `|W|^2 <= sum of |W_group|^2`, to keep G in memory.
 const GROUP: usize = 4096;
-/// Rows of W, or columns of the factor, that are taken up at a time.
+/// Rows of W, or columns of the factor, processed at a time.
 const PANEL: usize = 32;
 const ITERATIONS: usize = 200;
 

@@ -11,7 +11,7 @@ pub(super) const PERMUTATION: [u8; 4] = *b"perm";
 /// OPORP's signs.
 pub(super) const SIGNS: [u8; 4] = *b"sign";
 
-/// One named stream, readable from any word on.
+/// One named stream, readable from any word.
 #[derive(Clone)]
 pub(super) struct Stream(ChaCha20Rng);
 

@@ -1,4 +1,4 @@
-//! A public table of 16-bit integers with a text head: what components and books are stored as. The format is in
+//! A public table of 16-bit integers with a text head: the form in which components and books are stored. Format:
 //! `docs/bins-format.md`.
 
 use super::bins::{MOST_ATTRIBUTES, Origin, number, origin, unhex};
@@ -14,7 +14,7 @@ const MOST_ENTRIES: usize = 1 << 31;
 /// What a public table is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableKind {
-    /// Weights of a linear map after a centre is taken off: a row per attribute, a column per output.
+    /// Weights of a linear map after a centre is subtracted: a row per attribute, a column per output.
     Components,
     /// Words: a row per word, a column per attribute.
     Book,
@@ -92,7 +92,7 @@ impl PublicTable {
         self.scale
     }
 
-    /// What is taken off each attribute, of components.
+    /// What is subtracted from each attribute, for components.
     pub fn centre(&self) -> &[f32] {
         &self.centre
     }
@@ -156,7 +156,7 @@ impl PublicTable {
     }
 }
 
-/// A public table that parameters name by its hash, with its content where that is at hand.
+/// A public table that parameters name by its hash, with its content where available.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(into = "WrittenTable", try_from = "WrittenTable")]
 pub struct TableFile {
@@ -206,12 +206,12 @@ impl TableFile {
         Ok(table)
     }
 
-    /// The content, where it is at hand.
+    /// The content, where available.
     pub fn content(&self) -> Option<&Arc<PublicTable>> {
         self.content.as_ref()
     }
 
-    /// Takes the content of a file, if it is the one that is meant. True if it is.
+    /// Takes the content of a file if it is the one that is meant. True if it is.
     pub fn attach(&mut self, other: &Self) -> bool {
         let same = *self == *other;
         if same {

@@ -14,19 +14,19 @@ use std::sync::Arc;
 pub struct EncodingStatement {
     /// `f32`, `i16`, `b8`, `b4`, `b1`, `s3`, `s4`, `s5` or `s16`.
     pub name: String,
-    /// Bytes a row.
+    /// Bytes per row.
     pub bytes_per_row: usize,
     /// Value of one step of the code: value = (code + offset) * step. For `f32` the number is the value itself.
     pub step: f64,
     /// See `step`.
     pub offset: f64,
-    /// Released integers a step of the code.
+    /// Released integers per step of the code.
     pub divisor: u64,
     /// The value of each symbol, where there are symbols: then `step` and `offset` do not apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<f64>,
-    /// What was taken off each coordinate before it was perturbed. It belongs on top of every value but those of `f32`,
-    /// which have it; of a bit it is the threshold.
+    /// What was subtracted from each coordinate before it was perturbed. Add it to every value except those of `f32`,
+    /// which already include it; for a bit it is the threshold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub centres: Vec<f64>,
 }
@@ -51,13 +51,13 @@ pub(crate) struct EncoderRoom {
     packed: Vec<u8>,
 }
 
-/// Standard deviations a code of 16 levels spans a step of: the least squared error for a normal value (Lloyd, Max).
+/// Standard deviations per step of a code of 16 levels: the least squared error for a normal value (Lloyd, Max).
 const STEP_16: f64 = 0.335;
 /// Likewise for 256 levels.
 const STEP_256: f64 = 0.031;
 
 impl Encoder {
-    /// The encoder of a mechanism; `None` takes the mechanism's own (values: f32, bits: b1, symbols: packed).
+    /// The encoder of a mechanism; `None` takes the mechanism's own encoding (values: f32, bits: b1, symbols: packed).
     pub fn new(mechanism: &Mechanism, encoding: Option<Encoding>) -> Result<Self, ParameterError> {
         let encoding = encoding.unwrap_or_else(|| natural(mechanism));
         let fits = match mechanism.id().output() {
@@ -108,7 +108,7 @@ impl Encoder {
         self.k
     }
 
-    /// Bytes a row.
+    /// Bytes per row.
     pub fn bytes_per_row(&self) -> usize {
         self.encoding.bytes_per_row(self.k)
     }
@@ -138,7 +138,7 @@ impl Encoder {
         }
     }
 
-    /// No decoded value is larger, either way; infinite for floats, which hold any number.
+    /// No decoded value is larger in absolute value; infinite for floats, which hold any number.
     pub fn largest_value(&self) -> f64 {
         let most = |values: &[f64]| values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         let code = match self.encoding {
@@ -154,7 +154,7 @@ impl Encoder {
         code + most(self.centres())
     }
 
-    /// What the certificate says of it.
+    /// What the certificate says about it.
     pub fn statement(&self) -> EncodingStatement {
         EncodingStatement {
             name: self.encoding.to_string(),
@@ -167,7 +167,7 @@ impl Encoder {
         }
     }
 
-    /// What belongs on top of each coordinate's value.
+    /// What must be added to each coordinate's value.
     pub fn centres(&self) -> &[f64] {
         if self.encoding == Encoding::B1 { &[] } else { &self.centres }
     }
@@ -321,7 +321,7 @@ impl Encoder {
         }
     }
 
-    /// Can an encoder have written this row? A row from outside may have codes beyond the last, digits after the last
+    /// Could an encoder have written this row? A row from outside may have codes beyond the last, digits after the last
     /// coordinate, or numbers that are not finite.
     pub fn accepts(&self, row: &[u8]) -> bool {
         let finite = |four: &[u8]| f32::from_le_bytes(four.try_into().expect("four bytes")).is_finite();
@@ -359,17 +359,17 @@ impl Encoder {
         rest == 0
     }
 
-    /// The number of the word that a row is, for words.
+    /// For words: the number of the word that this row is.
     pub fn word(&self, bytes: &[u8]) -> usize {
         bytes.iter().rev().fold(0, |word, &byte| word << 8 | usize::from(byte))
     }
 
-    /// The public book that words are of.
+    /// The public book that the words come from.
     pub fn book(&self) -> Option<&Arc<PublicTable>> {
         self.book.as_ref()
     }
 
-    /// For packed codes: codes a byte, and the value of each of its digits in each of a byte's 256 states.
+    /// For packed codes: codes per byte, and the value of each of its digits in each of a byte's 256 states.
     pub fn byte_values(&self) -> Option<(usize, Vec<f32>)> {
         if !matches!(self.encoding, Encoding::B1 | Encoding::B4 | Encoding::Symbols { .. }) {
             return None;
@@ -413,7 +413,7 @@ impl Encoder {
             return;
         }
         if let Some(book) = &self.book {
-            // A number that is no word decodes as the last: no encoder writes it.
+            // A number that is not a word decodes as the last: no encoder writes it.
             let word = self.word(bytes).min(book.shape().0 - 1);
             let scale = book.scale();
             out.iter_mut().zip(book.row(word)).for_each(|(value, &w)| *value = (f64::from(w) * scale) as f32);
@@ -427,7 +427,7 @@ impl Encoder {
 }
 
 /// Where 16 codes begin and end, in released integers, if the bins of a public partition hold nothing below 0: one
-/// deviation of the noise below the least value, and at the largest. Those of both signs have their codes around 0.
+/// deviation of the noise below the least value, and at the largest. Bins of both signs have their codes around 0.
 fn one_sided(mechanism: &Mechanism) -> Option<[f64; 2]> {
     mechanism.projection().bin_signs()?;
     let (bounds, unit) = (mechanism.value_bounds()?, mechanism.value_unit());
@@ -436,7 +436,7 @@ fn one_sided(mechanism: &Mechanism) -> Option<[f64; 2]> {
     (ends[0] >= 0.0 && mechanism.centres().is_empty()).then(|| [(ends[0] - deviation) / unit, ends[1] / unit])
 }
 
-/// The encoding that a mechanism's output has by itself.
+/// The encoding that suits a mechanism's output by itself.
 fn natural(mechanism: &Mechanism) -> Encoding {
     match mechanism.id().output() {
         OutputKind::Values => Encoding::F32,
@@ -515,7 +515,7 @@ mod tests {
         }
     }
 
-    /// Codes of blocks of pixels begin a deviation of the noise below 0 and end at the largest sum; others lie around 0.
+    /// Codes of blocks of pixels begin a deviation of the noise below 0 and end at the largest sum; others surround 0.
     #[test]
     fn codes_of_one_sided_bins_cover_what_a_row_can_have() {
         use crate::mechanism::{MechanismId, Parameters, Required};

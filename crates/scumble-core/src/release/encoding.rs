@@ -1,4 +1,4 @@
-//! How one released row lies in bytes. Baked into every release: a change here is value-breaking.
+//! How one released row is laid out in bytes. Baked into every release: a change here is value-breaking.
 
 use crate::error::{EncodingError, ParameterError};
 use std::{fmt, str::FromStr};

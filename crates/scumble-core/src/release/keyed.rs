@@ -1,8 +1,8 @@
 //! Noise that is a function of a secret key and the row itself: the same row again gives the same bytes.
 //!
 //! A row's noise depends on key, mechanism, id and CONTENT (the row on the grid). Without the content, two versions of a
-//! row would get the same noise, and their difference would show what changed; with it, versions get unrelated noise and
-//! each costs like a release of its own.
+//! row would get the same noise, and their difference would show what changed; with it, versions get unrelated noise
+//! and each costs as much as a release of its own.
 
 use crate::mechanism::{Mechanism, Perturbation};
 use crate::noise::{BlockNoise, Keyed, KeyedStreams, NoiseKey};
@@ -10,11 +10,11 @@ use crate::simd::LANES;
 use crate::vectors::content::{ContentHash, Evaluations};
 use crate::vectors::{Grid, PrivateRow};
 
-/// Version of the noise that a key gives. A change of any sampler or of what the key is applied to must raise it: else an
-/// unchanged row would be released twice with different noise, for one price.
+/// Version of the noise that a key gives. A change of any sampler, or of what the key is applied to, must raise it:
+/// else an unchanged row would be released twice with different noise, for one price.
 const VERSION: u32 = 3;
 
-/// What a ledger knows of a row: keyed hashes that say nothing without the key.
+/// What a ledger knows about a row: keyed hashes that reveal nothing without the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fingerprint {
     /// Of the id.
@@ -37,7 +37,7 @@ impl KeyedNoise {
         Self::of(key, &mechanism.digest(), mechanism.grid(), size, tables)
     }
 
-    /// For the mechanism of this digest, with rows of so many attributes and outputs.
+    /// For the mechanism of this digest, with rows of this many attributes and outputs.
     pub(super) fn of(
         key: NoiseKey,
         digest: &[u8; 32],
@@ -64,7 +64,7 @@ impl KeyedNoise {
         self.keyed.starts(rows, starts);
     }
 
-    /// Where the stream of one row begins, and what a ledger knows of it.
+    /// Where the stream of one row begins, and what a ledger knows about it.
     pub(super) fn row(&self, u: PrivateRow<'_>, id: &[u8]) -> (u128, Fingerprint) {
         let (row, mut start, mut print) = ([(self.content().row(u), id)], [0], [Fingerprint::default()]);
         self.starts(row.into_iter(), &mut start);
@@ -78,7 +78,7 @@ impl KeyedNoise {
         perturbation.apply_keyed(x, self.tables.as_ref(), streams);
     }
 
-    /// What a ledger knows of rows, at most [`LANES`] of them: of each with its id.
+    /// What a ledger knows about rows, at most [`LANES`] of them, each with its id.
     pub(super) fn fingerprints<'i>(
         &self,
         rows: impl Iterator<Item = (Evaluations, &'i [u8])>,
@@ -93,12 +93,12 @@ impl KeyedNoise {
         }
     }
 
-    /// The key by which rows of a person are chosen: the same rows in every release with this key, by any mechanism.
+    /// The key by which a person's rows are chosen: the same rows in every release with this key, by any mechanism.
     pub fn person_key(&self) -> NoiseKey {
         self.keyed.derived(b"rows of a person")
     }
 
-    /// The name under which a ledger keeps what this key and mechanism have shown of a data set.
+    /// The name under which a ledger keeps what this key and mechanism have shown about a data set.
     pub fn name(&self, dataset: &str) -> [u8; 32] {
         self.keyed.hash(b"stream", dataset.as_bytes())
     }

@@ -1,4 +1,4 @@
-//! THE WALL. Private values may exist left of it; right of it there is only released data.
+//! THE WALL. Private values may exist to the left of it; to the right there is only released data.
 //!
 //! [`Releaser`] takes private rows and gives encoded released rows.
 

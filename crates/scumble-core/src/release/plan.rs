@@ -1,8 +1,8 @@
-//! A plan: the integers of a law that someone else has derived and checked, in bytes. Enough to write rows, and nothing more.
+//! A plan: the integers of a law that someone else has derived and checked, in bytes. Enough to write rows, no more.
 //!
-//! For a device that has no room for the derivation. Whoever makes the plan ([`Plan::of`], from a [`Mechanism`] that was
-//! derived) vouches for epsilon; whoever reads it can only see that the numbers fit each other. One family fits in: bits and
-//! symbols of OPORP with a public seed. A row has the very bytes that [`Releaser`](super::Releaser) gives it with that key.
+//! For a device that has no room for the derivation. The maker of the plan ([`Plan::of`], from a derived [`Mechanism`])
+//! vouches for epsilon; its reader can only see that the numbers fit each other. One family fits: bits and symbols of
+//! OPORP with a public seed. A row has the very bytes that [`Releaser`](super::Releaser) gives it with that key.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -25,7 +25,7 @@ use crate::vectors::{Grid, QuantisedRow, Range, Rows};
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 4] = b"scp1";
-/// More of anything is no plan that a device could use.
+/// A plan with more of anything is of no use to a device.
 const MOST: u64 = 1 << 24;
 /// Grid steps beyond this would leave 63 bits in a product.
 const MOST_STEPS: u64 = 1 << 40;
@@ -85,7 +85,7 @@ impl Plan {
         Some(out.0)
     }
 
-    /// Reads a plan whose numbers fit each other. Says nothing of what they promise.
+    /// Reads a plan whose numbers fit each other. Says nothing about what they promise.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut from = In(bytes);
         if from.take::<4>()? != *MAGIC {

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 /// Where the noise of a row comes from.
 #[derive(Debug)]
 pub enum NoiseSource {
-    /// Fresh from the operating system: the same input twice gives other noise.
+    /// Fresh from the operating system: the same input twice gives different noise.
     Fresh,
     /// A keyed pseudo-random function of the row: a retried task, or an unchanged row, gives the same bytes.
     Keyed(Box<KeyedNoise>),
@@ -30,10 +30,10 @@ pub enum ReleaseError {
     /// A fault of the private input; for its owner only.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// No secret randomness to be had.
+    /// No secret randomness was available.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
-    /// A row is not the one that was paid for: it changed after it was looked at.
+    /// A row is not the one that was paid for: it changed after it was inspected.
     #[error("row {row}: changed after it was charged; try again when nothing writes to it")]
     Unpaid {
         /// Row, counted from 0 over the whole input.
@@ -80,12 +80,12 @@ impl Releaser {
         self
     }
 
-    /// Goes on with noise from this key.
+    /// Continues with noise from this key.
     pub fn take_key(&mut self, key: NoiseKey) {
         self.noise = NoiseSource::Keyed(Box::new(KeyedNoise::new(key, &self.mechanism)));
     }
 
-    /// The key's noise, unless noise is fresh.
+    /// The key's noise; `None` if noise is fresh.
     pub fn keyed_noise(&self) -> Option<&KeyedNoise> {
         match &self.noise {
             NoiseSource::Keyed(noise) => Some(noise),
@@ -93,7 +93,7 @@ impl Releaser {
         }
     }
 
-    /// What a ledger may know of these rows before they are released, to charge for what is new. None of fresh noise.
+    /// What a ledger may know about these rows before they are released, to charge for what is new. `None` if fresh.
     pub fn fingerprints(
         &self,
         rows: Rows<'_>,
@@ -118,8 +118,8 @@ impl Releaser {
         Ok(prints)
     }
 
-    /// The first row with the key's noise, by itself: what a ledger may know of it, and its released bytes. The same as of
-    /// [`fingerprints`](Self::fingerprints) and [`release`](Self::release), in a tenth of their code. Needs a key.
+    /// The first row with the key's noise, by itself: what a ledger may know about it, and its released bytes. The same
+    /// as [`fingerprints`](Self::fingerprints) and [`release`](Self::release), in a tenth of their code. Needs a key.
     pub fn release_one(&self, rows: Rows<'_>, id: &[u8]) -> Result<(Fingerprint, Vec<u8>), ReleaseError> {
         let noise = self.keyed_noise().ok_or(NoEntropy)?;
         let mut quantised = QuantisedRow::default();
@@ -159,7 +159,7 @@ impl Releaser {
 
     /// Releases a block; `out` gets `rows.len() * bytes_per_row` bytes. `id(i)` names row i for keyed noise.
     ///
-    /// On an error `out` is wiped: nothing of a block that failed leaves.
+    /// On an error `out` is wiped: nothing of a failed block leaves.
     pub fn release(
         &self,
         rows: Rows<'_>,
@@ -216,7 +216,7 @@ impl Releaser {
         result
     }
 
-    /// One that releases batch after batch on the thread that calls it.
+    /// A worker that releases batch after batch on the thread that calls it.
     pub fn worker(&self) -> Result<Worker<'_>, NoEntropy> {
         let block = |projector: &BlockProjector| Block {
             room: Room::default(),
@@ -327,7 +327,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Projects all rows at once, and perturbs them so where each value is perturbed by itself.
+    /// Projects all rows at once, and also perturbs them at once where each value is perturbed by itself.
     fn release_block(
         &mut self,
         rows: Rows<'_>,
@@ -473,7 +473,7 @@ mod tests {
         Releaser::new(Mechanism::new(parameters).unwrap(), encoding).unwrap()
     }
 
-    /// With keyed noise every way gives the very same bytes: blocks, rows, one row alone, dense and sparse, every mechanism.
+    /// With keyed noise all ways give the same bytes: blocks, rows, one row alone, dense and sparse, every mechanism.
     #[test]
     fn keyed_blocks_equal_rows() {
         let zero_or = |i: i32, v: f32| if i % 3 == 0 { 0.0 } else { v };
@@ -509,7 +509,7 @@ mod tests {
         }
     }
 
-    /// A row that changes after it was charged is not released, whichever way it takes.
+    /// A row that changes after it was charged is not released, whichever way it goes.
     #[test]
     fn a_row_that_was_not_paid_for_is_refused() {
         let mut data = vec![0.25f32; 100 * 40];

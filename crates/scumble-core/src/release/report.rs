@@ -8,9 +8,9 @@
 //! | 16..32 | the report's id |
 //! | 32.. | the row |
 //!
-//! No time, no device name, no version of the software: all reports of a campaign have one length.
+//! No time, no device name, no version of the software: all reports of a campaign have the same length.
 
-/// What every report begins with: format and version.
+/// The start of every report: format and version.
 pub const MAGIC: [u8; 4] = *b"scr1";
 /// Bytes before the row.
 pub const HEADER: usize = 32;

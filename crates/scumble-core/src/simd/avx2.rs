@@ -34,14 +34,14 @@ pub fn store<T>(to: &mut [T], value: __m256i) {
     unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
 }
 
-/// Asks for the cache line so many bytes after the beginning. A hint that reads nothing: it may point anywhere.
+/// Prefetches the cache line this many bytes after the beginning. A hint that reads nothing: it may point anywhere.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn prefetch<T>(from: &[T], ahead: usize) {
     _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().cast::<i8>().wrapping_add(ahead));
 }
 
-/// Asks for all cache lines of these values, to be in the second cache.
+/// Prefetches all cache lines of these values into the second-level cache.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn ask<T>(values: &[T]) {
@@ -90,14 +90,14 @@ pub fn twice<T>(from: &[T]) -> __m256i {
     _mm256_broadcastsi128_si256(load_half(from))
 }
 
-/// Packing interleaves the halves of its arguments: this puts the quarters in order.
+/// Packing interleaves the halves of its arguments: this puts the quarters back in order.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn in_order(packed: __m256i) -> __m256i {
     _mm256_permute4x64_epi64::<0b11_01_10_00>(packed)
 }
 
-/// Unpacking works within halves: this puts what came of the low and of the high parts in order.
+/// Unpacking works within halves: this puts the results from the low and the high parts in order.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn joined(low: __m256i, high: __m256i) -> [__m256i; 2] {

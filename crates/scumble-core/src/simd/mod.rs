@@ -1,6 +1,6 @@
 //! Which vector instructions the kernels may use: found once, or forced by `SCUMBLE_SIMD=scalar|avx2|avx512|neon`.
 //!
-//! Every kernel exists as plain Rust and for each level, equal bit for bit. A level takes the kernel of the level below
+//! Every kernel exists in plain Rust and for each level, equal bit for bit. A level takes the kernel of the level below
 //! where its own instructions would gain nothing.
 
 #[cfg(target_arch = "x86_64")]
@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 #[cfg(any(test, target_arch = "x86_64", target_arch = "aarch64"))]
 const VARIABLE: &str = "SCUMBLE_SIMD";
 
-/// Proof that the processor has what a level needs: only detection makes one, so that kernels may rely on it.
+/// Proof that the processor has what a level needs: only detection makes one, so kernels may rely on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found(());
 
@@ -118,7 +118,7 @@ fn has_avx512() -> bool {
     has_avx2() && ordinary && has!("avx512vbmi") && has!("avx512vnni") && has!("avx512vpopcntdq")
 }
 
-/// Asks for the memory of values that will be read soon: a hint, where the level has vector instructions.
+/// Prefetches values that will be read soon: a hint, where the level has vector instructions.
 #[inline]
 #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 pub fn ask<T>(level: Level, values: &[T]) {
@@ -173,14 +173,14 @@ pub struct Aligned<T> {
 }
 
 impl<T: Copy + Default> Aligned<T> {
-    /// Room for so many values.
+    /// Room for this many values.
     pub fn new(len: usize) -> Self {
         let mut room = Self { values: Vec::new(), start: 0, len: 0 };
         room.resize(len);
         room
     }
 
-    /// Room for so many values; what they are then is not said.
+    /// Room for this many values; their contents are unspecified.
     pub fn resize(&mut self, len: usize) {
         const LINE: usize = 64;
         if self.len != len {

@@ -105,7 +105,7 @@ impl Grid {
     }
 
     /// `B = ceil(length/g)`: how many steps a value can move when it moves by `length`. Scaling by a power of two is exact,
-    /// but for a length so small that it vanishes, which is still a step.
+    /// except for a length so small that it vanishes, which still counts as a step.
     pub fn steps(&self, length: f64) -> Result<u64, ParameterError> {
         let least = f64::from(u8::from(length > 0.0));
         in_steps(length, (length * self.per_unit).ceil().max(least))

@@ -1,6 +1,6 @@
 //! Private input: views of dense and sparse rows, the public range, the grid, the exact quantiser.
 //!
-//! Everything right of the quantiser is an integer. `Debug` of every type here prints shapes only.
+//! Everything to the right of the quantiser is an integer. `Debug` of every type here prints shapes only.
 
 pub(crate) mod content;
 mod grid;

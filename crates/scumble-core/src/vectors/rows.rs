@@ -1,4 +1,4 @@
-//! Views of private rows: raw scalars as they lie in memory, and one row on the grid.
+//! Views of private rows: raw scalars in place in memory, and one row on the grid.
 
 use super::Grid;
 use crate::error::{DataError, DataErrorKind};
@@ -6,7 +6,7 @@ use half::f16;
 use std::fmt;
 use zeroize::Zeroize;
 
-/// Scalars as they lie in memory. No copy is made of them.
+/// Scalars in place in memory: they are never copied.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub enum Scalars<'a> {
@@ -70,7 +70,7 @@ impl Scalars<'_> {
     }
 }
 
-/// How the rows lie in memory.
+/// How the rows are laid out in memory.
 #[derive(Clone, Copy)]
 pub enum Layout<'a> {
     /// Element (i, j) is at `i*row_stride + j*column_stride`: C and Fortran order alike.
@@ -177,7 +177,7 @@ impl<'a> Rows<'a> {
         self.dim
     }
 
-    /// How they lie in memory.
+    /// How they are laid out in memory.
     pub fn layout(&self) -> Layout<'a> {
         self.layout
     }

@@ -92,7 +92,7 @@ pub struct AveragingStep {
     pub releases: usize,
     /// Mean absolute error of the recovered attribute.
     pub error: f64,
-    /// What so many releases cost together, by adding up.
+    /// What this many releases cost together, by adding up.
     pub epsilon_spent: f64,
 }
 

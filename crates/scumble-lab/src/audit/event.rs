@@ -48,7 +48,7 @@ struct Column {
     ratios: Vec<f32>,
 }
 
-/// What a sample says of an event: how often it happened from the row that makes it likelier, and from the other.
+/// What a sample says about an event: how often it happened from the row that makes it likelier, and from the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
     pub likelier: u64,
@@ -56,7 +56,7 @@ pub(super) struct Counts {
 }
 
 impl Event {
-    /// The event with the largest bound that the sample lets expect, and that bound.
+    /// The event with the largest bound that can be expected from the sample, and that bound.
     ///
     /// `views` are the groups of columns that are scored on their own; `deviations` is the width of the bounds to come.
     pub fn choose(samples: &[Sample; 2], views: &[Range<usize>], delta: f64, deviations: f64) -> (Self, f64) {
@@ -119,7 +119,7 @@ impl Score {
         Some(Self::Cells(columns.into_iter().map(|(_, column)| column).collect()))
     }
 
-    /// Only where outputs repeat: else a ratio says nothing of the next sample.
+    /// Only where outputs repeat: else a ratio says nothing about the next sample.
     fn of_whole_outputs(a: &[f32], b: &[f32], width: usize, view: &Range<usize>) -> Option<Self> {
         let most = a.len() / width / 16;
         let mut counts: HashMap<u64, (u32, u32)> = HashMap::new();

@@ -1,6 +1,6 @@
 //! Clopper and Pearson's exact confidence bounds for a probability that was seen `hits` times in `n` trials.
 
-/// Lower bound: below the true probability but for a chance of at most `alpha`.
+/// Lower bound: below the true probability except with a chance of at most `alpha`.
 pub(super) fn at_least(hits: u64, n: u64, alpha: f64) -> f64 {
     if hits == 0 {
         return 0.0;

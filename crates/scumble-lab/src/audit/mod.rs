@@ -38,7 +38,7 @@ pub trait Target: Sync {
     /// The mechanism that is claimed to run.
     fn claim(&self) -> &Mechanism;
 
-    /// Numbers per row that a reader sees: k, unless something stands beside them.
+    /// Numbers per row that a reader sees: k, unless something is published beside them.
     fn width(&self) -> usize {
         self.claim().k()
     }
@@ -117,10 +117,10 @@ const COUNTED: usize = FINALISTS + 1;
 const FEWEST_SAMPLES: usize = 100;
 const MOST_SAMPLES: usize = 10_000_000;
 
-/// Numbers held for one sample of one row, at the most.
+/// The most numbers held for one sample of one row.
 const MOST_NUMBERS: usize = 1 << 24;
 
-/// Numbers drawn, or so many steps of about the same cost, for one sample of one row.
+/// The most numbers drawn, or steps of about the same cost, for one sample of one row.
 const MOST_WORK: usize = 1 << 26;
 
 impl Settings {
@@ -169,7 +169,7 @@ pub enum AuditError {
     /// The certificate of a release.
     #[error(transparent)]
     Certificate(#[from] LibraryError),
-    /// A confidence that is none.
+    /// A confidence that is not valid.
     #[error("confidence must lie strictly between 0 and 1, got {confidence}")]
     Confidence {
         /// The confidence.
@@ -234,7 +234,7 @@ impl From<std::io::Error> for AuditError {
     }
 }
 
-/// What an audit says of a claim.
+/// What an audit says about a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -257,7 +257,7 @@ pub struct Finding {
     pub epsilon: f64,
     /// Likewise; 0 for a pure claim.
     pub delta: f64,
-    /// Epsilon is at least this, but for the chance that the settings allow.
+    /// Epsilon is at least this, except with the chance that the settings allow.
     pub lower_bound: f64,
     /// The pair that gave it.
     pub pair: Pair,
@@ -349,7 +349,7 @@ fn claimed(promise: &Promise) -> (f64, f64) {
 /// Releases in samples that need a release each.
 const MOST_RELEASES: usize = 4000;
 
-/// Known rows beside the audited one, at the most.
+/// The most known rows beside the audited one.
 const MOST_COMPANY: usize = 8;
 
 /// Releases both rows of a pair `n` times.
@@ -365,7 +365,7 @@ fn draw(target: &dyn Target, pair: &Pair, n: usize) -> Result<[Sample; 2], Audit
         // Noise that two rows, two coordinates or two releases share shows in their differences.
         let block = [row, &pair.rows[0].repeat(MOST_COMPANY)].concat();
         let releases = (0..n.min(target.most_releases())).into_par_iter().map(|at| {
-            // By turns few and many rows: a releaser may treat them differently.
+            // Few and many rows in turn: a releaser may treat them differently.
             let rows = if at % 2 == 0 { 2 } else { 1 + MOST_COMPANY };
             let released = target.release(Rows::dense(Scalars::F64(&block[..rows * dim]), dim))?;
             let (own, known) = released.split_at(k);

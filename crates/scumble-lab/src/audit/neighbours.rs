@@ -43,7 +43,7 @@ fn short(x: f64) -> String {
     if rounded == x { format!("{x}") } else { format!("{rounded}~") }
 }
 
-/// Weights are looked at for this many attributes at the most.
+/// Weights are looked at for at most this many attributes.
 const SCANNED: usize = 4096;
 
 /// Pairs made at random, besides the constructed ones.

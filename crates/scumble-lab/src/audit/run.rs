@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The projection of a small case is no secret and no matter.
+/// The projection of a small case is not secret and does not matter.
 const SEED: Seed = Seed([0; 32]);
 
 /// What an audit has found.
@@ -101,7 +101,7 @@ impl Audit {
         Ok(Self { targets, everywhere: Some(ask.epsilon), left_out })
     }
 
-    /// Audits all of it; `progress` hears how many of how many audits are done.
+    /// Audits all of it; `progress` is told how many of how many audits are done.
     pub fn run(
         &self,
         confidence: f64,

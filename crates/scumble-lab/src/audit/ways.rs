@@ -1,8 +1,8 @@
 //! Every way in: neighbour pairs pass through real files and arrays, not only through dense rows in memory.
 //!
 //! A [`Way`] writes both rows of a pair as a file of its kind, lets the library release that file with its whole protocol,
-//! and reads the output back. What is published beside the rows counts too: the certificate, but for its hashes, is one
-//! more column of the outcome, so a shape or a sentence that depends on the rows is found like a biased bit.
+//! and reads the output back. What is published beside the rows counts too: the certificate, except for its hashes, is
+//! one more column of the outcome, so a shape or a sentence that depends on the rows is found like a biased bit.
 
 use super::{AuditError, Target, read_row};
 use scumble::certificate::Certificate;
@@ -267,7 +267,7 @@ impl Target for Way {
     }
 }
 
-/// What a reader of a release has: k numbers per row, and the certificate but for the hashes.
+/// What a reader of a release has: k numbers per row, and the certificate except for the hashes.
 pub fn outcome(release: &Release) -> Vec<f32> {
     let (encoder, k) = (release.encoder(), release.k());
     let beside = public_part(release.certificate());
@@ -281,7 +281,7 @@ pub fn outcome(release: &Release) -> Vec<f32> {
     all
 }
 
-/// A number for everything in a certificate but what is made of the released bytes.
+/// A number for everything in a certificate except what is made from the released bytes.
 fn public_part(certificate: &Certificate) -> f32 {
     let mut value = serde_json::to_value(certificate).unwrap_or(Value::Null);
     if let Some(fields) = value.as_object_mut() {

@@ -25,7 +25,7 @@ pub const REPORT: &str = "report.html";
 /// What is written; an earlier demo's files of these names are replaced.
 const FILES: [&str; 5] = [VECTORS, PRIVATE, "paper.parquet", "blocks.parquet", REPORT];
 
-/// Why the story has no end.
+/// Why the story does not reach its end.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant but one is another module's error
@@ -84,7 +84,7 @@ impl From<NoEntropy> for DemoError {
     }
 }
 
-/// Tells the story in a folder: `say` hears of each step as it happens. `words` gives the names of parameters and
+/// Tells the story in a folder: `say` is told of each step as it happens. `words` gives the names of parameters and
 /// actions on the page ([`scumble::error::worded`]).
 pub fn run<E: From<DemoError>>(
     out: &Path,

@@ -56,7 +56,7 @@ pub struct Story {
 pub enum Step<'a> {
     /// A part of the story begins.
     Begins(&'static str),
-    /// The rows are there; so large a share of their values is not zero.
+    /// The rows are ready; this share of their values is not zero.
     Rows {
         /// The share.
         density: f64,

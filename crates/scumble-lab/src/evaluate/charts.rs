@@ -11,7 +11,7 @@ use std::fmt;
 const OURS: [usize; 4] = [0, 2, 5, 6];
 const THEIRS: [usize; 6] = [1, 3, 4, 7, 6, 5];
 
-/// A metric against epsilon, one curve a design: ours solid, the paper's dashed.
+/// A metric against epsilon, one curve per design: ours solid, the paper's dashed.
 pub fn curves(
     outcomes: &Outcomes,
     title: &str,

@@ -24,8 +24,8 @@ pub struct Menu<'a> {
 }
 
 impl Menu<'_> {
-    /// The candidates for these tables, at these epsilons. Structure that was learned from one of the tables is refused: what it
-    /// keeps of them tells nothing of other rows.
+    /// The candidates for these tables, at these epsilons. Structure learned from one of the tables is refused: what it
+    /// keeps of them says nothing about other rows.
     pub fn candidates(&self, tables: &[Rows<'_>], epsilons: &[f64]) -> Result<Vec<Candidate>, SweepError> {
         let dim = tables.first().map_or(0, |table| table.dim());
         let mut candidates = Vec::new();

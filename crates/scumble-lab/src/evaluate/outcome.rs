@@ -153,7 +153,8 @@ impl Outcomes {
     }
 }
 
-/// The last column marks every row, and by its name every file: what was measured on private rows is as private as they.
+/// The last column marks every row, and by its name every file: what was measured on private rows is as private as they
+/// are.
 const COLUMNS: [&str; 14] = [
     "task",
     "design",

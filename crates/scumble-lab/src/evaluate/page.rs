@@ -41,7 +41,7 @@ pub fn evaluation(title: &str, subtitle: &str, outcomes: &Outcomes, certificate:
     page
 }
 
-/// A metric against epsilon, one panel a size.
+/// A metric against epsilon, one panel per size.
 pub fn figure(outcomes: &Outcomes, metric: &str) -> Figure {
     let of_metric = |o: &Outcome| o.metric == metric;
     let designs: Vec<String> =
@@ -81,7 +81,7 @@ pub struct Reading {
     pub design: String,
     /// Its size.
     pub k: usize,
-    /// Bits that it stores a row.
+    /// Bits that it stores per row.
     pub bits: usize,
     /// What it reaches.
     pub value: f64,

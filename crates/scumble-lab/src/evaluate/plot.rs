@@ -131,7 +131,7 @@ impl Series {
     }
 }
 
-/// Colours that stay apart for colour-blind readers and in grey print (after Okabe and Ito), strongest first.
+/// Colours that can be told apart by colour-blind readers and in grey print (after Okabe and Ito), strongest first.
 const PALETTE: [&str; 8] = ["#0067a5", "#d1495b", "#00876c", "#e08a00", "#7b4fa3", "#4aa8d8", "#8a5a2b", "#5b6470"];
 
 const WIDTH: f64 = 380.0;
@@ -253,7 +253,7 @@ impl Look {
         matches!(self.stroke, Stroke::Solid | Stroke::Dashed)
     }
 
-    /// A marker that tells the curve without its colour.
+    /// A marker that identifies the curve without its colour.
     fn marker(&self, x: f64, y: f64) -> String {
         let shape = match self.tone % 6 {
             0 => return self.shape(&format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"")),

@@ -32,7 +32,7 @@ pub struct Table {
     pub caption: String,
     /// Heads of the columns.
     pub head: Vec<String>,
-    /// Cells, one vector a row.
+    /// Cells, one vector per row.
     pub rows: Vec<Vec<Cell>>,
 }
 

@@ -1,6 +1,6 @@
 //! Every figure of the paper by its LaTeX label, our mechanisms beside theirs, and a verdict on every claim.
 //!
-//! Pixels are integers 0 to 255 with beta = 255, which is the paper's beta = 1 on [0, 1]. WEBSPAM cannot be had:
+//! Pixels are integers 0 to 255 with beta = 255, which is the paper's beta = 1 on [0, 1]. WEBSPAM is not available:
 //! SpamAssassin trigrams stand in for it, and the page says so.
 
 use super::charts::{curves, epsilons, is_ours, table};
@@ -43,7 +43,7 @@ pub struct Scale {
     pub text_sizes: Vec<usize>,
     /// Values of epsilon.
     pub epsilons: Vec<f64>,
-    /// The same of classification, which works at less.
+    /// The same for classification, which works at smaller ones.
     pub text_epsilons: Vec<f64>,
     /// Effort of the simulations.
     pub effort: Effort,
@@ -113,7 +113,7 @@ pub struct Reproduction {
 const PICTURES: &str = "figures";
 
 impl Reproduction {
-    /// Writes the page, its figures and the measurements to a folder; gives the page's place. `took`: how long it took.
+    /// Writes the page, its figures and the measurements to a folder; gives the page's path. `took`: how long it took.
     pub fn write(&self, out: &Path, took: Duration) -> io::Result<PathBuf> {
         let page = self.page.clone().footer(format!(
             "scumble {}, {}, {:.0} minutes on {} threads.",
@@ -355,7 +355,7 @@ fn text_candidates(scale: &Scale, dim: usize) -> Result<Vec<Candidate>, SweepErr
         list.push(Candidate::new(clip, None));
         list.extend([DpOporpStaircase, DpSignoporpCeil, IdpSignrpG, IdpSignrpRr].map(plain));
         list.push(plain(DpSignoporpCeil).with_coin_at_zero());
-        // What is public about mails: how long a row is and how many trigrams of all it has.
+        // What is public about mails: how long a row is and how many of all trigrams it has.
         let guess = Parameters { norm: Some(3.5), density: Some(0.005), ..candidate(DpOporpZones, dim, *k, range) };
         let request = Request { parameters: guess.clone(), mechanism: None, k: Some(*k), encoding: None, bytes: None };
         list.push(Candidate::auto(&request, &scale.text_epsilons, Public::default())?);
@@ -470,7 +470,7 @@ fn positive(column: &Column) -> Vec<u32> {
     (0..column.len()).map(|i| u32::from(column.text(i).parse::<f64>().is_ok_and(|label| label > 0.0))).collect()
 }
 
-/// Recall on top, precision under it, one column a size; raw data and fixed-storage designs appear in every panel.
+/// Recall on top, precision under it, one column per size; raw data and fixed-storage designs appear in every panel.
 fn image_panels(outcomes: &Outcomes, task: &str, designs: &[String], sizes: &[usize]) -> Vec<Panel> {
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let mut panels = Vec::new();

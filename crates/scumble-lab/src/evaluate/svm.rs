@@ -52,7 +52,7 @@ impl Default for SvmOptions {
     }
 }
 
-/// A fitted model. With two classes it holds one hyperplane, otherwise one a class.
+/// A fitted model. With two classes it holds one hyperplane, otherwise one per class.
 #[derive(Debug, Clone)]
 pub struct LinearSvm {
     classes: Vec<u32>,

@@ -177,12 +177,12 @@ pub enum SweepError {
          public rows that are not among them"
     )]
     LearnedFromThese,
-    /// The caller does not want it any more.
+    /// The caller no longer wants it.
     #[error("stopped")]
     Stopped,
 }
 
-/// Ends a sweep that is not wanted any more, before anything incomplete is counted.
+/// Ends a sweep that is no longer wanted, before anything incomplete is counted.
 fn check_stop() -> Result<(), SweepError> {
     if parallel::stopped() { Err(SweepError::Stopped) } else { Ok(()) }
 }
@@ -606,7 +606,7 @@ mod tests {
         }
         let without = recall("oporp without privacy", f64::INFINITY, "recall@50");
         assert!(without >= recall("dp-oporp-staircase", 20.0, "recall@50") - 0.02, "{without}");
-        // Values and bits of one cell are counted once a repetition.
+        // Values and bits of one cell are counted once per repetition.
         assert_eq!(
             found.values(|o| o.design == candidates[1].name && o.epsilon == 20.0 && o.metric == "recall@10").len(),
             2

@@ -2,7 +2,7 @@
 //!
 //! Its text is canonical JSON. Everything that is promised in it is a function of [`Parameters`], so
 //! [`Campaign::check`] recomputes all of it and compares, as a device does for itself. Its name is the SHA-256 of its
-//! text without the signature: who pins the name pins every word and every number.
+//! text without the signature: pinning the name pins every word and every number.
 
 mod terms;
 mod words;
@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 /// Name and version of the schema. A change of meaning gets a new number.
 pub const SCHEMA: &str = "scumble-campaign/1";
-/// The longest text that is read: a device must not be kept busy by a forger.
+/// The longest text that is read: a forger must not keep a device busy.
 pub const LONGEST: usize = 1 << 18;
 
 /// See the module's documentation.
@@ -54,7 +54,7 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// The campaign of a mechanism. Refuses what no device may run.
+    /// The campaign of a mechanism. Refuses mechanisms that no device may run.
     pub fn new(mechanism: &Mechanism, encoder: &Encoder, terms: Terms) -> Result<Self, LibraryError> {
         admissible(mechanism)?;
         terms.check().map_err(CampaignError::from)?;
@@ -73,7 +73,7 @@ impl Campaign {
         })
     }
 
-    /// The same, signed. A signature that is there is replaced; the name stays.
+    /// The same, signed. An existing signature is replaced; the name stays the same.
     pub fn signed(mut self, key: &SigningKey) -> Self {
         self.signature = Some(key.sign(&self.digest()));
         self
@@ -160,7 +160,7 @@ impl Campaign {
         Some(Check::new("campaign", outcome, detail))
     }
 
-    /// Reads a report of this campaign: `None` for another's, for a wrong length or for a period that is none of its.
+    /// Reads a report of this campaign: `None` for another's, for a wrong length, or for a period that it lacks.
     pub fn report<'a>(&self, bytes: &'a [u8]) -> Option<Report<'a>> {
         let report = Report::parse(bytes)?;
         let ours = bytes.len() == self.report_length && report.period < self.terms.periods.count;

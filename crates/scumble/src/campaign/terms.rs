@@ -25,7 +25,7 @@ pub struct Terms {
     pub retention_days: u32,
 }
 
-/// What the vector is, beside its dimension and range.
+/// What the vector is, besides its dimension and range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -67,12 +67,12 @@ impl Periods {
         u32::try_from(period).ok().filter(|&period| period < self.count)
     }
 
-    /// When a period begins; that of `count` is the end of the last.
+    /// When a period begins; period `count` gives the end of the last.
     pub fn start(&self, period: u32) -> u64 {
         self.first.saturating_add(self.seconds.saturating_mul(period.into()))
     }
 
-    /// True while a collector takes reports of this period: in it and in the next, for those that come late.
+    /// True while a collector takes reports of this period: in it and, for late ones, in the next.
     pub fn is_open(&self, period: u32, now: u64) -> bool {
         let closes = self.start(period.saturating_add(2));
         period < self.count && (self.start(period)..closes).contains(&now)
@@ -89,7 +89,7 @@ impl Periods {
     }
 }
 
-/// What becomes of a vector that has not changed.
+/// What happens to a vector that has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -103,7 +103,7 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Longitudinal {
-    /// What becomes of a vector that has not changed.
+    /// What happens to a vector that has not changed.
     pub mode: Mode,
     /// The most contents that a slot may ever report. Each costs the loss again.
     pub contents: u32,

@@ -1,4 +1,4 @@
-//! What a person should know of a campaign, derived from its numbers: nobody can leave it out or soften it.
+//! What a person should know about a campaign, derived from its numbers: nobody can leave it out or soften it.
 
 use super::{Mode, Terms};
 use crate::release::{Encoder, REPORT_HEADER};

@@ -1,8 +1,8 @@
 //! The certificate: what was promised, and every public number needed to check it and to use the data.
 //!
-//! Nothing in it depends on the private rows but the released data's own hashes and the number of rows. Everything but
-//! those is a function of [`Parameters`], so [`Certificate::check`] recomputes all of it and compares: a certificate
-//! that promises more than its numbers carry does not parse.
+//! Nothing in it depends on the private rows except the released data's own hashes and the number of rows. Everything
+//! else is a function of [`Parameters`], so [`Certificate::check`] recomputes all of it and compares: a certificate
+//! that promises more than its numbers support does not parse.
 
 use super::{ColumnLayout, ContentHashes, Layout, PersonStatement, PublicKey, Signature, SigningKey};
 use crate::error::{CertificateError, LibraryError};
@@ -44,12 +44,12 @@ pub struct Certificate {
     pub noise: Value,
     /// How to read a row.
     pub encoding: EncodingStatement,
-    /// Always `exact-integer`: no float decides anything left of the wall.
+    /// Always `exact-integer`: no float decides anything to the left of the wall.
     pub numerics: String,
     /// True if noise is a function of a secret key and the row, so that an unchanged row gives the same bytes again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sticky: bool,
-    /// What holds for all rows of a person together, where at most so many of each were taken.
+    /// What holds for all rows of a person together, if the number of rows taken from each was bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<PersonStatement>,
     /// The digest of the campaign for which devices made the rows, each with its own noise.
@@ -174,7 +174,7 @@ pub struct Content {
     /// Over the labels, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
-    /// Every column with its type: what is not named here is no part of the release.
+    /// Every column with its type: what is not named here is not part of the release.
     pub layout: Layout,
 }
 
@@ -321,7 +321,7 @@ impl Certificate {
         self
     }
 
-    /// The same with what `other` says of its rows beside their noise: a key, persons, a campaign.
+    /// The same with what `other` says about its rows besides their noise: a key, persons, a campaign.
     pub fn like(self, other: &Self) -> Self {
         let certificate = if other.sticky { self.sticky() } else { self };
         let certificate = match other.person.clone() {
@@ -350,7 +350,7 @@ impl Certificate {
         Self::parse_with(text, &Beside::default())
     }
 
-    /// The same with public files that lie beside it and that it names by their hash.
+    /// The same with public files stored beside it, which it names by their hash.
     pub fn parse_with(text: &str, beside: &Beside) -> Result<(Self, Mechanism), LibraryError> {
         let mut certificate: Self =
             serde_json::from_str(text).map_err(|error| CertificateError::Text { fault: error.to_string() })?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
-    /// Files that hold rows: 1, or as many as a folder has. What lies beside an `.npy` is not counted.
+    /// Files that hold rows: 1, or as many as a folder has. What is stored beside an `.npy` is not counted.
     pub files: u64,
     /// `id` and `label` where there are any, then `sketch`.
     pub columns: Vec<ColumnLayout>,
@@ -55,14 +55,14 @@ impl ColumnLayout {
 }
 
 impl Layout {
-    /// The columns that are there, in their order.
+    /// The columns that exist, in order.
     pub fn new(ids: Option<ElementType>, labels: Option<ElementType>, sketch: ColumnLayout) -> Self {
         let carried = [("id", ids), ("label", labels)];
         let carried = carried.into_iter().filter_map(|(name, element)| Some(ColumnLayout::carried(name, element?)));
         Self { files: 1, columns: carried.chain([sketch]).collect() }
     }
 
-    /// The type of a column, if it is there.
+    /// The type of a column, if it exists.
     pub fn element(&self, name: &str) -> Option<ElementType> {
         self.columns.iter().find(|column| column.name == name).map(|column| column.element)
     }

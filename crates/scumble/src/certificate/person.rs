@@ -1,4 +1,4 @@
-//! What a release promises a person with several rows, of which it took at most so many.
+//! What a release promises a person with several rows, of which it took at most a given number.
 
 use super::Certificate;
 use crate::accounting::Loss;

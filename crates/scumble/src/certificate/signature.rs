@@ -1,6 +1,6 @@
 //! Who vouches for a certificate: ed25519 keys, and a signature over certificate and data.
 //!
-//! What is signed is [`CONTEXT`], then the certificate's digest. The digest covers the certificate's whole text but for
+//! What is signed is [`CONTEXT`], then the certificate's digest. The digest covers the certificate's whole text except
 //! itself and the signature, and with it the hash of every released column.
 
 use super::certificate::hex;
@@ -30,8 +30,8 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// Checks that the owner of the key that is named here has signed this digest. Who that is, only a
-    /// [`PublicKey`] from elsewhere can say.
+    /// Checks that the owner of the key named here has signed this digest. Only a [`PublicKey`] from elsewhere can say
+    /// who that is.
     pub fn check(&self, digest: &str) -> Result<PublicKey, CertificateError> {
         let wrong = || CertificateError::Signature;
         let key = unhex(&self.public_key).ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! The certificate for people: all of it, unit of privacy first, or what an operator wants to know of a new release.
+//! The certificate for people: all of it, unit of privacy first, or what an operator wants to know about a new release.
 
 use super::Certificate;
 use crate::words::{Facts, fold, grouped, number};
@@ -8,7 +8,7 @@ use scumble_core::privacy::{Bound, Unit};
 const UNBOUNDED: &str = "no bound can be stated";
 
 impl Certificate {
-    /// Who is protected from what, what is not, and what the data are. `heading` sets off a line that is one.
+    /// Who is protected from what, what is not, and what the data are. `heading` marks a line as a heading.
     pub fn in_words(&self, heading: impl Fn(&str) -> String) -> String {
         let headlines: String = self.claim().headlines().iter().map(|line| heading(line) + "\n").collect();
         let section = |title: &str, text: String| format!("{}\n{text}", heading(title));

@@ -18,7 +18,7 @@ pub(crate) fn eigen(matrix: &[f64], n: usize) -> Eigen {
     let mut v = matrix.to_vec();
     let (mut d, mut e) = (vec![0.0; n], vec![0.0; n]);
     tridiagonal(&mut v, &mut d, &mut e);
-    // Rotations mix two columns of V; as rows of V' they lie together.
+    // Rotations mix two columns of V; as rows of V' they are contiguous.
     let mut rows = transposed(&v, n);
     implicit_ql(&mut rows, &mut d, &mut e);
     let mut order: Vec<usize> = (0..n).collect();
@@ -103,7 +103,7 @@ fn implicit_ql(rows: &mut [f64], d: &mut [f64], e: &mut [f64]) {
     let n = d.len();
     e.rotate_left(1);
     e[n - 1] = 0.0;
-    // What is this small beside the whole matrix is rounding; rotations by it would run into denormal numbers.
+    // What is this small relative to the whole matrix is rounding; rotations by it would run into denormal numbers.
     let floor = 1e-3 * d.iter().zip(e.iter()).fold(0.0, |most: f64, (d, e)| most.max(d.abs() + e.abs()));
     for l in 0..n {
         // Thirty steps for one value are never needed; the bound keeps NaN from going on for ever.

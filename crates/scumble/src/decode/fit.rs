@@ -1,4 +1,4 @@
-//! Fitting: moments of the release, eigenvectors, what of each eigenvalue is signal, and the conditions.
+//! Fitting: moments of the release, eigenvectors, how much of each eigenvalue is signal, and the conditions.
 
 use super::eigen::eigen;
 use super::scale::Scales;
@@ -51,7 +51,7 @@ impl Decoder {
         let way = match method {
             Method::Bounds => {
                 let id = || Refused::Unbounded(release.mechanism().id().to_string());
-                let values = release.encoder().encoding() != Encoding::B1; // a bit of a noisy value is no value
+                let values = release.encoder().encoding() != Encoding::B1; // a bit of a noisy value is not a value
                 Way::Bounds(Bounds::of(release.mechanism()).filter(|_| values).ok_or_else(id)?)
             }
             Method::Wiener => Way::Fitted(Box::new(Fitted::new(release, false)?)),
@@ -82,7 +82,7 @@ impl Fitted {
         let found = eigen(&covariance, k);
         let aspect = k as f64 / rows as f64;
         if release.mechanism().id().output() != OutputKind::Values {
-            // Their noise is known by the public prior only: it is not above what the weakest direction shows.
+            // Their noise is known only from the public prior: it is not above what the weakest direction shows.
             let weakest = found.values.last().copied().unwrap_or(0.0).max(0.0);
             noise = noise.min(weakest / (1.0 - aspect.sqrt()).powi(2));
         }

@@ -1,10 +1,10 @@
-//! What the whole table tells about each row: noise taken off a release by what its rows have in common.
+//! What the whole table tells about each row: noise removed from a release through what its rows have in common.
 //!
 //! Post-processing, fitted on the release itself. With `y = x + n`, mean `mu` and covariance `S` of the released rows and
 //! noise of known variance `s2` in each coordinate: an eigenvalue `l` of S, in units of s2, holds signal if it is above
 //! the edge `(1 + sqrt(k/n))^2` that noise alone reaches; the spiked model (Baik and Silverstein 2006) then says how much,
-//! `c = (t + sqrt(t^2 - 4l))/2 - 1` with `t = l + 1 - k/n`. Decoded is `mu + sum over those of v c/(c+1) <v, y - mu>`, the
-//! linear estimate of least error.
+//! `c = (t + sqrt(t^2 - 4l))/2 - 1` with `t = l + 1 - k/n`. The decoded row is
+//! `mu + sum over those of v c/(c+1) <v, y - mu>`, the linear estimate of least error.
 //!
 //! It needs many rows of one population, and can hurt: see [`Refused`]. Nothing decodes unless asked to.
 //!
@@ -29,8 +29,9 @@ use std::str::FromStr;
 /// How rows are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Each value as the nearest that a row can have by the public range: what lies beyond is noise. The nearest point of a
-    /// box is nearer to every point inside, so no row moves away from the truth; means and inner products gain a bias.
+    /// Each value becomes the nearest that a row can have by the public range: what is beyond is noise. The nearest
+    /// point of a box is nearer to every point inside, so no row moves away from the truth; means and inner products
+    /// gain a bias.
     Bounds,
     /// The linear estimate of least error.
     Wiener,
@@ -54,7 +55,7 @@ impl FromStr for Method {
 /// Why a release is not decoded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DecodeError {
-    /// Another projection, or a search that cannot be.
+    /// A different projection, or a search that is not possible.
     #[error(transparent)]
     Parameter(#[from] LibraryError),
     /// Decoding is known to hurt here, or its conditions do not hold.
@@ -77,9 +78,9 @@ pub enum Refused {
     /// Too few rows to know their covariance.
     #[error("{rows} rows are too few for {k} coordinates: it takes {} and more, and hurts with fewer", fit::ROWS_PER_COORDINATE * k)]
     FewRows {
-        /// Rows there are.
+        /// Number of rows.
         rows: usize,
-        /// Coordinates there are.
+        /// Number of coordinates.
         k: usize,
     },
     /// Nearly all that the table shows is noise.
@@ -91,10 +92,10 @@ pub enum Refused {
     /// Too many coordinates for their covariance.
     #[error("{k} coordinates are too many: at most {} are decoded", fit::MOST_COORDINATES)]
     Wide {
-        /// Coordinates there are.
+        /// Number of coordinates.
         k: usize,
     },
-    /// It is not known between which values the coordinates of a row lie.
+    /// The range in which the coordinates of a row lie is not known.
     #[error(
         "the rows of {0} have no public bounds coordinate by coordinate: only values of OPORP, bins and no projection do"
     )]
@@ -134,7 +135,7 @@ struct Fitted {
 /// Decoded rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// Coordinates of a row.
+    /// Number of coordinates of a row.
     pub k: usize,
     /// Row by row.
     pub values: Vec<f32>,

@@ -7,10 +7,10 @@ use crate::search::each_product;
 use rayon::prelude::*;
 use scumble_core::simd::{self, Level};
 
-/// Rows of a block: a product of two columns is a sum of so many 32-bit terms in eight lanes.
+/// Rows of a block: a product of two columns is a sum of that many 32-bit terms in eight lanes.
 const BLOCK: usize = 512;
 
-/// Columns that are multiplied with all before them at a time.
+/// Columns that are multiplied at a time with all those before them.
 const COLUMNS: usize = 8;
 
 /// The most parts that a table is cut into, each with sums of its own; and the most memory that they may take.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A campaign, or a release that is not of it.
+/// A campaign, or a release that does not belong to it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant is its own message

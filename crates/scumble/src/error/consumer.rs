@@ -29,7 +29,7 @@ pub enum SearchError {
     Decoded,
 }
 
-/// Statistics that cannot be told.
+/// Statistics that a release cannot give.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant is its own message

@@ -1,10 +1,10 @@
-//! What follows from an error: each front end makes an exit status or an exception of its kind.
+//! What follows from an error: each front end turns its kind into an exit status or an exception.
 
 use super::{DataError, KeyError, LibraryError, ParameterError};
 use scumble_core::entropy::NoEntropy;
 use scumble_core::release::ReleaseError;
 
-/// What kind of wrong something is.
+/// Which kind of error something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -16,7 +16,7 @@ pub enum Kind {
     OverBudget,
     /// Refused on other grounds.
     Refused,
-    /// Refused: this kind of release does not tell it.
+    /// Refused: this kind of release does not reveal it.
     NotIdentifiable,
     /// Refused: a release that is not what its certificate says.
     Certificate,
@@ -29,13 +29,13 @@ pub enum Kind {
         /// Attribute, counted from 0, where one is to blame.
         column: Option<u64>,
     },
-    /// A row that is not there.
+    /// A row that does not exist.
     NoSuchRow,
     /// A file that cannot be read or written.
     File,
-    /// The run could not be carried through, whatever was asked.
+    /// The run could not be completed, whatever was asked for.
     Run,
-    /// The caller did not want it any more.
+    /// The caller no longer wants it.
     Stopped,
 }
 
@@ -57,7 +57,7 @@ impl Kind {
 
 /// An error of one of the libraries.
 pub trait Fault: std::error::Error {
-    /// What kind it is of.
+    /// Which kind it is.
     fn kind(&self) -> Kind;
 }
 

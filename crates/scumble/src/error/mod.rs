@@ -1,7 +1,7 @@
-//! What can go wrong in this crate, beside what the core says ([`scumble_core::error`], re-exported here).
+//! What can go wrong in this crate, besides what the core says ([`scumble_core::error`], re-exported here).
 //!
-//! One variant per way to be wrong, and its sentence beside it. Public numbers only: a [`LibraryError`] may be shown to
-//! anyone. A sentence names a parameter as `‹beta›`; each front end says it in its own words ([`worded`]).
+//! One variant per way to be wrong, its sentence beside it. Public numbers only: a [`LibraryError`] may be shown to
+//! anyone. A sentence names a parameter as `‹beta›`; each front end puts it into its own words ([`worded`]).
 
 mod accounting;
 mod campaign;
@@ -44,7 +44,7 @@ pub enum LibraryError {
     /// The parts of a release.
     #[error(transparent)]
     Parts(#[from] PartsError),
-    /// A campaign, or a release that is not of it.
+    /// A campaign, or a release that does not belong to it.
     #[error(transparent)]
     Campaign(#[from] CampaignError),
     /// A public sample that does not teach what is asked for.

@@ -1,4 +1,4 @@
-//! Similarities from a release alone: value, variance, 95% interval; a refusal where the release does not tell.
+//! Similarities from a release alone: value, variance, 95% interval; a refusal where the release cannot tell.
 //!
 //! With `s2`, `m4` the noise moments, `c` the projection's factor, `A = |u|^2`, `B = |v|^2`, `g = u.v` (MECHANISMS section 7):
 //! inner product `x~.y~`, variance `s2(A+B) + k s2^2 + c(AB + g^2)`; squared norm `|x~|^2 - k s2`; squared distance
@@ -6,9 +6,10 @@
 //! by their own debiased estimates; the term `-2 sum u_i^2 v_i^2`, which a release cannot tell, is left out, so that
 //! intervals err on the wide side.
 //!
-//! Bins of a public partition are not random: their release tells `Pu`, each attribute replaced by its bin's (signed) mean,
-//! and `u.v = Pu.Pv + (u-Pu).(v-Pv)`. The second term is no noise, and is bounded by `|u-Pu| |v-Pv|`, which the range and
-//! the bins' means bound in turn (`bins`). Estimates then are of the pooled rows, intervals are widened by the bound.
+//! Bins of a public partition are not random: their release reveals `Pu`, each attribute replaced by its bin's (signed)
+//! mean, and `u.v = Pu.Pv + (u-Pu).(v-Pv)`. The second term is not noise. It is bounded by `|u-Pu| |v-Pv|`, which the
+//! range and the bins' means bound in turn (`bins`). Estimates are then of the pooled rows, and intervals are widened
+//! by the bound.
 
 mod bins;
 mod error;
@@ -38,8 +39,8 @@ pub struct Estimate {
     pub variance: f64,
     /// 95% interval.
     pub interval: (f64, f64),
-    /// The most that the value may be off for want of what lies inside the bins of a public partition. It is no noise:
-    /// no number of releases averages it away. The interval holds it already.
+    /// The most that the value may be off because a public partition hides what is inside its bins. It is not noise: no
+    /// number of releases averages it away. The interval already includes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bias: Option<f64>,
 }
@@ -169,7 +170,7 @@ fn inner_product_variance(la: &Law, lb: &Law, x: &[f64], y: &[f64], g: f64) -> f
     let (a, b) = (la.squared_norm(x), lb.squared_norm(y));
     // Norms lost in noise can come out negative: cut off together, which overstates less than one by one.
     let noise = (lb.s2 * a + la.s2 * b).max(0.0) + la.k * la.s2 * lb.s2;
-    // g^2 overstates (u.v)^2 by the variance itself, so the noise part is taken off first.
+    // g^2 overstates (u.v)^2 by the variance itself, so the noise part is subtracted first.
     noise + la.c * (a.max(0.0) * b.max(0.0) + (g * g - noise).max(0.0))
 }
 

@@ -3,7 +3,7 @@
 use super::{Estimate, EstimateError, RowRef, angle, cosine, inner_product, squared_distance, squared_norm};
 use std::str::FromStr;
 
-/// What a release may tell of two rows.
+/// What a release may tell about two rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each is the function of this name
@@ -16,7 +16,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All that are told of two rows.
+    /// All those about two rows.
     pub const OF_TWO: [Self; 4] = [Self::InnerProduct, Self::SquaredDistance, Self::Cosine, Self::Angle];
 
     /// Its name.

@@ -1,6 +1,6 @@
 //! Numeric arrays in a file: what `.npy` and IDX have in common once their headers are read.
 //!
-//! C order in a plain file is read batch by batch into buffers that are used again. Fortran order is
+//! C order in a plain file is read batch by batch into buffers that are reused. Fortran order is
 //! read in blocks of columns' pieces. Anything inside gzip is a stream.
 
 use super::Source;
@@ -162,7 +162,7 @@ pub(super) struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// The next so many bytes.
+    /// The next `bytes` bytes.
     pub(super) fn next(&mut self, bytes: u64) -> Result<Vec<u8>, ReadError> {
         let mut out = Vec::new();
         match &mut self.body {
@@ -192,7 +192,7 @@ pub(super) fn read_header(path: &Path, stream: &mut dyn Read, out: &mut [u8]) ->
     })
 }
 
-/// Appends `bytes` bytes. Room grows with what is really there, so a false header cannot claim memory.
+/// Appends `bytes` bytes. Space grows with what is really there, so a false header cannot claim memory.
 fn read_up_to(path: &Path, stream: impl Read, bytes: u64, out: &mut Vec<u8>) -> Result<(), ReadError> {
     let found = stream.take(bytes).read_to_end(out).map_err(|e| ReadError::io(path, &e))? as u64;
     if found < bytes {
@@ -208,7 +208,7 @@ fn check_end(path: &Path, stream: &mut Stream) -> Result<(), ReadError> {
     }
 }
 
-/// The elements of a plain file, from `offset` (or where it stands) to its end, must take `bytes`.
+/// The elements of a plain file, from `offset` (or the current position) to its end, must take `bytes`.
 fn check_length(path: &Path, mut file: &File, offset: Option<u64>, bytes: u64) -> Result<(), ReadError> {
     let fault = |e: &io::Error| ReadError::io(path, e);
     let offset = offset.map_or_else(|| file.stream_position().map_err(|e| fault(&e)), Ok)?;

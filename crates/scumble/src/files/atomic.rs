@@ -44,7 +44,7 @@ impl Pending {
     }
 }
 
-/// A file without a name in this folder, if the system has such.
+/// A file without a name in this folder, if the system supports that.
 #[cfg(target_os = "linux")]
 fn unnamed(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -74,7 +74,7 @@ fn link(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The folder that a file lies in.
+/// The folder that contains a file.
 pub(crate) fn folder(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

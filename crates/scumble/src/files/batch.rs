@@ -26,7 +26,7 @@ impl<T> Shared<T> {
     /// `len` scalars from `start` on.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are not that many.
     pub fn slice(&self, start: usize, len: usize) -> Self {
         assert!(start <= self.len && len <= self.len - start, "a slice is inside its whole");
         Self { owner: self.owner.clone(), start: self.start + start, len }
@@ -123,7 +123,7 @@ macro_rules! values {
 }
 values!(F16(f16), F32(f32), F64(f64), U8(u8), I8(i8), I16(i16), I32(i32), I64(i64));
 
-/// How the values lie.
+/// How the values are laid out.
 pub(super) enum Layout {
     Dense { row_stride: usize, column_stride: usize },
     Sparse { offsets: Vec<usize>, index: Vec<u32> },
@@ -225,8 +225,8 @@ impl Batch {
     }
 }
 
-/// Rows of an input that nobody has decoded yet. What must be read in the order of the file is here; the rest is read by
-/// whoever decodes the piece, on any thread.
+/// Rows of an input that nobody has decoded yet. What must be read in the order of the file is here; the rest is read
+/// when the piece is decoded, on any thread.
 pub struct Piece {
     first_row: u64,
     len: usize,

@@ -16,12 +16,12 @@ pub struct Certifier<'a> {
     hasher: FilesHasher,
     /// Noise comes from a kept key.
     pub sticky: bool,
-    /// At most so many rows of a person are in them.
+    /// The bound on a person's rows in them.
     pub person: Option<RowsPerPerson>,
 }
 
 impl<'a> Certifier<'a> {
-    /// No file yet.
+    /// With no file yet.
     pub fn new(mechanism: &'a Mechanism, encoding: Option<Encoding>) -> Result<Self, LibraryError> {
         let (encoder, hasher) = (Encoder::new(mechanism, encoding)?, FilesHasher::new(mechanism));
         Ok(Self { mechanism, encoder, hasher, sticky: false, person: None })
@@ -32,7 +32,7 @@ impl<'a> Certifier<'a> {
         self.hasher.add(path)
     }
 
-    /// The certificate, checked; none without rows.
+    /// The certificate, checked; `None` without rows.
     pub fn finish(self, sign: Option<&SigningKey>) -> Result<Option<Certificate>, LibraryError> {
         let Some(hashes) = self.hasher.finish() else { return Ok(None) };
         let mut certificate = Certificate::new(self.mechanism, &self.encoder, hashes.rows, hashes.into());

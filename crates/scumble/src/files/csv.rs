@@ -1,9 +1,10 @@
 //! CSV and TSV. One column may be the id, one the label; columns called `id` and `label` are never attributes, whether they
 //! are asked for or not; all others are attributes, in order.
 //!
-//! Whether the first line is a header is decided by rule, unless it is said: all text is a header, all numbers are a row
-//! (columns are then called 0, 1, 2, ...), and a mixture is refused. A header that is none would lose a row, a row that is
-//! none would release names. As nobody knows for sure, errors name columns by number: a name might be a cell.
+//! Whether the first line is a header is decided by rule, unless it is stated: all text is a header, all numbers are a
+//! row (columns are then called 0, 1, 2, ...), and a mixture is refused. Taking a row for a header would lose the row;
+//! taking a header for a row would release names. As nobody knows for sure, errors name columns by number: a name might
+//! be a cell.
 //!
 //! Where there is an id or a label, a first pass finds whether its cells are all integers (or, for labels, floats).
 

@@ -241,7 +241,7 @@ pub enum ReadErrorKind {
     Count { found: u64, expected: u64 },
 }
 
-/// An output that cannot be written. Holds public facts only. Displays as one line; no output was left.
+/// An output that cannot be written. Holds public facts only. Displays as one line; no output is left.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WriteError {
     /// An output is never overwritten.
@@ -250,7 +250,7 @@ pub enum WriteError {
     /// Only two kinds of release files are written.
     #[error("{}: output must end in .parquet or .npy", one_line(&.0.to_string_lossy()))]
     Kind(PathBuf),
-    /// Nor are all kinds of other files.
+    /// Other files come in few kinds, too.
     #[error("{}: {what} must end in {endings}; nothing was written", one_line(&path.to_string_lossy()))]
     Ending {
         /// The file.

@@ -1,7 +1,7 @@
 //! Which files a folder of Parquet files stands for: all of them, or an error. A part that is skipped silently is data that
 //! the operator believes released; a part that a table's log has removed is data that they believe gone.
 //!
-//! - Names that begin with `.` or `_` are not data, as Spark and its kin have it (`_SUCCESS`, `.part-0.crc`, `_temporary`).
+//! - Names that begin with `.` or `_` are not data, as in Spark and its kin (`_SUCCESS`, `.part-0.crc`, `_temporary`).
 //! - Every other file must begin like a Parquet file, whatever its name ends in; `certificate.json` belongs to a release.
 //! - Delta, Iceberg and Hudi tables are refused, and so is a folder inside one: files that their logs have removed are still
 //!   on disk.
@@ -36,7 +36,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(files)
 }
 
-/// True for a Parquet file, false for what is no data by its name.
+/// True for a Parquet file, false for what its name marks as something other than data.
 fn is_data(path: &Path) -> Result<bool, ReadError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let fault = |kind| Err(ReadError::new(path, kind));
@@ -57,7 +57,7 @@ fn is_data(path: &Path) -> Result<bool, ReadError> {
     }
 }
 
-/// The kind of table that this folder is, or lies in.
+/// The kind of table that this folder is, or is inside.
 fn table_around(folder: &Path) -> Option<&'static str> {
     let whole = folder.canonicalize().ok()?;
     whole.ancestors().find_map(|folder| {

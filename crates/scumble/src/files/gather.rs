@@ -1,5 +1,5 @@
 //! A release of rows that come block by block and stay in memory, with the protocol of a file's: rows of a sticky release
-//! are looked at, paid for, and compared when they are released; of persons with many rows the first ones stay.
+//! are looked at, paid for, and compared when they are released; for persons with many rows, the first ones stay.
 
 use super::JobError;
 use super::persons::{Persons, Ranking, retain_rows};
@@ -21,7 +21,7 @@ pub struct Gather {
     looked_at: Vec<Fingerprint>,
 }
 
-/// Which rows stay, of persons with several.
+/// Which rows stay, for persons with several.
 #[derive(Debug)]
 struct Chosen {
     keep: Vec<bool>,
@@ -45,12 +45,12 @@ pub fn row_names(ids: Option<&Column>, start: usize) -> impl Fn(usize) -> Vec<u8
 }
 
 impl Gather {
-    /// Nothing yet, of rows with these ids.
+    /// An empty release, for rows with these ids.
     pub fn new(releaser: Releaser, ids: Option<Column>) -> Self {
         Self { releaser, ids, chosen: None, bytes: Vec::new(), rows: 0, looked_at: Vec::new() }
     }
 
-    /// Lets at most so many rows of a person stay.
+    /// Lets at most this many rows of a person stay.
     pub fn for_persons(mut self, of: &PersonsOf) -> Result<Self, JobError> {
         let statement = PersonStatement::new(self.releaser.mechanism(), of.rows, of.delta)?;
         let persons = Persons::among(&of.persons, self.ids.as_ref(), of.rows, Ranking::of(&self.releaser)?);
@@ -58,7 +58,7 @@ impl Gather {
         Ok(self)
     }
 
-    /// What releases.
+    /// The releaser.
     pub fn releaser(&self) -> &Releaser {
         &self.releaser
     }
@@ -93,7 +93,7 @@ impl Gather {
         self.releaser.keyed_noise().map(|_| staying.map(|(_, print)| *print).collect())
     }
 
-    /// Makes room for a block of so many more rows.
+    /// Makes room for a block of this many more rows.
     pub fn make_room(&mut self, rows: usize) {
         let more = rows * self.releaser.encoder().bytes_per_row();
         if self.bytes.is_empty() {

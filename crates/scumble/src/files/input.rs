@@ -1,4 +1,4 @@
-//! Opening a file, plain or through gzip, and reading it into buffers that are used again.
+//! Opening a file, plain or through gzip, and reading it into buffers that are reused.
 
 use super::batch::Shared;
 use super::error::{ReadError, ReadErrorKind};
@@ -62,7 +62,7 @@ pub(super) fn read_at(file: &File, at: u64, out: &mut [u8]) -> io::Result<()> {
     }
 }
 
-/// Buffers that files are read into, used again when what is in them is done with: fresh pages cost more than the reading
+/// Buffers that files are read into, reused once nobody needs their content: fresh pages cost more than the reading
 /// itself, and a buffer that was just filled is still in the cache when its rows are taken.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pool(Arc<Mutex<Vec<Aligned<u8>>>>);
@@ -103,7 +103,7 @@ impl DerefMut for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // One page or batch per thread and a few more are in use at a time. Of large ones, one is kept at most.
+        // One page or batch per thread and a few more are in use at a time. Of the large ones, at most one is kept.
         if let Ok(mut free) = self.home.0.lock()
             && (free.is_empty() || free.len() < MOST_FREE && self.bytes.len() <= LARGEST_FREE)
         {
@@ -112,12 +112,12 @@ impl Drop for Lent {
     }
 }
 
-/// Most buffers that wait to be used again, and the most bytes of each.
+/// Most buffers that wait to be reused, and the most bytes of each.
 const MOST_FREE: usize = 64;
 const LARGEST_FREE: usize = 16 << 20;
 
 impl Pool {
-    /// A buffer of `len` bytes; what they are is not said.
+    /// A buffer of `len` bytes; its content is unspecified.
     pub(super) fn lend(&self, len: usize) -> Lent {
         let free = self.0.lock().ok().and_then(|mut free| free.pop());
         let mut lent = Lent { bytes: free.unwrap_or_default(), home: self.clone() };

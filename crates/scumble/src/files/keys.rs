@@ -48,7 +48,7 @@ impl Fault for KeyFileError {
     }
 }
 
-/// Makes a key that signs: the secret at `out`, the public half beside it as `OUT.pub`. Gives that place and the half.
+/// Makes a key that signs: the secret at `out`, the public half beside it as `OUT.pub`. Gives that path and that half.
 pub fn make_signing_key(out: &Path) -> Result<(PathBuf, PublicKey), KeyFileError> {
     let key = SigningKey::generate()?;
     let beside = sidecar(out, ".pub");
@@ -115,7 +115,7 @@ fn write(path: &Path, options: &mut OpenOptions, text: &str) -> Result<(), KeyFi
     })
 }
 
-/// A key is short: what is longer is no key, and is not read to its end.
+/// A key is short: anything longer is not a key, and is not read to its end.
 fn read(path: &Path) -> Result<Vec<u8>, KeyFileError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(1 << 12).read_to_end(&mut bytes));

@@ -1,6 +1,6 @@
 //! Memory for tables that are read again and again.
 
-/// Asks for huge pages for the room that a large vector has left, before it is touched: a scan of a table then waits less for
+/// Asks for huge pages for a large vector's spare room, before it is touched: a scan of a table then waits less for
 /// page tables. Nothing depends on the answer.
 #[cfg(target_os = "linux")]
 pub(super) fn in_huge_pages(room: &mut Vec<u8>) {

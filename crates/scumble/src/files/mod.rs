@@ -8,8 +8,8 @@
 //! | LIBSVM | `.svm`, `.libsvm`, `.gz` of them | sparse rows with labels; the number of attributes must be given |
 //! | IDX | `.idx`, `*-idx3-ubyte`, `.gz` of them | first axis rows, the rest flattened |
 //!
-//! Ids and labels are read only where [`ReadOptions`] name them: nothing else leaves with a release by accident. So is the
-//! column of persons, which never leaves.
+//! Ids and labels are read only where [`ReadOptions`] name them: nothing else leaves with a release by accident. The
+//! same goes for the column of persons, which never leaves.
 
 mod array;
 pub(crate) mod atomic;
@@ -78,7 +78,7 @@ pub enum Format {
     Csv,
     /// Tab-separated values.
     Tsv,
-    /// Sparse rows as LIBSVM has them.
+    /// Sparse rows in LIBSVM's form.
     Libsvm,
     /// The format of MNIST.
     Idx,
@@ -171,16 +171,16 @@ pub trait Source: Send {
     /// True if the batches are sparse.
     fn is_sparse(&self) -> bool;
 
-    /// Was the first line of a text table read as a header? None of other kinds of file.
+    /// Was the first line of a text table read as a header? `None` for other kinds of file.
     fn header(&self) -> Option<bool> {
         None
     }
 
-    /// The next rows, at least one and at most `max_rows`, fewer where these would take more than about 8 MiB; none
+    /// The next rows, at least one and at most `max_rows`, fewer where these would take more than about 8 MiB; `None`
     /// at the end. An input without rows is an error, here or in [`open`].
     fn next_batch(&mut self, max_rows: usize) -> Result<Option<Batch>, ReadError>;
 
-    /// As [`next_batch`](Self::next_batch), with the decoding left to whoever takes the rows.
+    /// As [`next_batch`](Self::next_batch), with the decoding left to the caller.
     fn next_piece(&mut self, max_rows: usize) -> Result<Option<Piece>, ReadError> {
         Ok(self.next_batch(max_rows)?.map(Piece::from))
     }

@@ -220,7 +220,7 @@ impl<'a> Literal<'a> {
         while !self.take(')') {
             let digits = self.0.len() - self.0.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let (number, rest) = self.0.split_at(digits);
-            self.0 = rest.trim_start_matches('L').trim_start(); // Python 2 wrote long integers so
+            self.0 = rest.trim_start_matches('L').trim_start(); // Python 2 wrote long integers like this
             if number.is_empty() {
                 return Err(ReadErrorKind::Header("shape is not a tuple of sizes"));
             }

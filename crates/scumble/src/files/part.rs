@@ -28,9 +28,9 @@ pub struct Part<'a> {
     pub reading: ReadOptions,
     /// Do the ids leave as well?
     pub with_ids: bool,
-    /// The file to write. One that exists is never replaced; one that fails stays, for whoever made the folder to remove.
+    /// The file to write. An existing one is never replaced; a failed one stays, for the maker of the folder to remove.
     pub out: PathBuf,
-    /// As of a [`Job`].
+    /// As in a [`Job`].
     pub progress: Option<&'a Progress<'a>>,
 }
 
@@ -45,7 +45,7 @@ pub fn row_groups(path: &Path, reading: &ReadOptions) -> Result<Vec<(u64, u64)>,
     parquet::row_groups(path, reading)
 }
 
-/// Releases the rows of a part with keyed noise. Nobody is charged here: whoever puts the parts together pays once.
+/// Releases the rows of a part with keyed noise. Nobody is charged here: the one who assembles the parts pays once.
 pub fn release_part(part: &Part<'_>, releaser: &Releaser) -> Result<(), JobError> {
     if releaser.keyed_noise().is_none() || part.reading.id.is_none() {
         return Err(JobError::PartWithoutKey);

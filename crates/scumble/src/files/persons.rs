@@ -1,8 +1,8 @@
-//! Several rows of one person: at most so many of them leave.
+//! Several rows of one person: at most a given number of them leave.
 //!
-//! Which ones is a keyed choice. Of each person's rows those stay that a pseudo-random function of (key, person, row) ranks
-//! first; a row goes by its id, or by its place where there are no ids. The values of the rows have no part in it, so two
-//! inputs that differ in values keep the same rows, and what is kept is a release of at most N rows per person.
+//! The choice is keyed. A pseudo-random function of (key, person, row) ranks each person's rows, and the first ones
+//! stay; a row is known by its id, or by its place where there are no ids. The values of the rows have no part in it,
+//! so two inputs that differ in values keep the same rows, and what is kept is a release of at most N rows per person.
 //!
 //! A first pass reads the persons (and ids) alone and finds how far down each person's ranks the choice reaches; every later
 //! pass decides row by row. Memory: some 60 bytes for each person, and in the first pass 8 for each row that stays.
@@ -101,7 +101,7 @@ impl Look {
     }
 }
 
-/// A row goes by its id, or by its place.
+/// A row is known by its id, or by its place.
 fn row_name(ids: Option<&Column>, i: usize, place: u64) -> String {
     ids.map_or_else(|| place.to_string(), |ids| ids.text(i))
 }
@@ -159,7 +159,7 @@ impl Look {
     }
 }
 
-/// Leaves out of encoded rows of `width` bytes those that do not stay.
+/// Removes the rows that do not stay from encoded rows of `width` bytes.
 pub fn retain_rows(bytes: &mut Vec<u8>, width: usize, keep: &[bool]) {
     let mut to = 0;
     for (i, _) in keep.iter().enumerate().filter(|(_, keep)| **keep) {

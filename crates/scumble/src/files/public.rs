@@ -16,7 +16,7 @@ fn bytes(name: &Path) -> Result<Vec<u8>, ReadError> {
     std::fs::read(name).map_err(|e| ReadError::io(name, &e))
 }
 
-/// The bins that `--bins` names: `grid:28x28`, or a file.
+/// The partition that a name stands for: `grid:28x28`, or a file.
 pub fn read_partition(name: &Path) -> Result<Partition, ReadError> {
     let found = match name.to_str().filter(|text| text.starts_with("grid:")) {
         Some(grid) => grid.parse(),
@@ -30,7 +30,7 @@ pub fn read_table(name: &Path) -> Result<TableFile, ReadError> {
     TableFile::from_file(&bytes(name)?).map_err(|error| fault(name, error))
 }
 
-/// Adds a public file to those that are at hand.
+/// Adds a public file to those that are available.
 pub fn add_public(name: &Path, beside: &mut Beside) -> Result<(), ReadError> {
     beside.add(&bytes(name)?).map_err(|error| fault(name, error))
 }

@@ -53,7 +53,7 @@ pub struct Job<'a> {
 /// A bound on the rows of a person.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowsPerPerson {
-    /// At most so many rows of each person leave.
+    /// At most this many rows of each person leave.
     pub rows: usize,
     /// Failure probability at which their loss together is stated; if not given, that of the mechanism's promise.
     pub delta: Option<f64>,
@@ -64,7 +64,7 @@ pub struct RowsPerPerson {
 pub enum Aside {
     /// Nobody said whether the first line of a text table is a header: it was read as one, or not.
     Header(bool),
-    /// So many rows are left out, because their persons have more than may leave.
+    /// This many rows are left out, because their persons have more than may leave.
     LeftOut(u64),
 }
 
@@ -101,7 +101,7 @@ impl fmt::Debug for Job<'_> {
 /// The account that a release is charged to.
 #[derive(Debug, Clone, Copy)]
 pub struct AccountOf<'a> {
-    /// The ledger; made if there is none.
+    /// The ledger; created if there is none.
     pub ledger: &'a Path,
     /// The data set.
     pub dataset: &'a str,
@@ -142,7 +142,7 @@ pub enum JobError {
     /// A part of a release has noise of the job's key, by the ids of its rows.
     #[error("a part of a release needs the key of its job and the ids of its rows")]
     PartWithoutKey,
-    /// Public structure is of other rows than those that are released.
+    /// Public structure must come from other rows than those that are released.
     #[error(
         "refused: the {structure} were learned from the very rows that would be released. Instead: learn them from a \
          public sample of other rows"
@@ -154,7 +154,7 @@ pub enum JobError {
     /// Whose rows, but not how many; or how many, but not whose.
     #[error("a column of persons and the most rows of a person go together: give both, or none")]
     PersonsWithoutRows,
-    /// Whoever watched the progress stopped it.
+    /// The caller stopped it while watching the progress.
     #[error("stopped; nothing was written")]
     Stopped,
     /// The input is not what was paid for.
@@ -187,7 +187,7 @@ impl Fault for JobError {
 
 /// Releases every row of the input into a new file, complete with its certificate or not at all.
 ///
-/// `releaser` makes the mechanism with its noise for rows of so many attributes; it reads no rows.
+/// `releaser` makes the mechanism with its noise for rows of a given number of attributes; it reads no rows.
 pub fn release<E: From<JobError>>(
     job: &Job<'_>,
     releaser: impl FnOnce(usize) -> Result<Releaser, E>,
@@ -243,8 +243,8 @@ fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Ce
     Ok(certificate)
 }
 
-/// Refuses public structure that was learned from the very table that is released. That can be known where the numbers of
-/// rows are equal: then both have a hash.
+/// Refuses public structure that was learned from the very table that is released. That can be known where the numbers
+/// of rows are equal: then both have a hash.
 fn check_sample(job: &Job<'_>, source: &dyn Source, releaser: &Releaser) -> Result<(), JobError> {
     let samples = releaser.mechanism().parameters().samples();
     let may_be = |rows: u64| source.rows_hint().is_none_or(|hint| hint == rows);
@@ -283,7 +283,7 @@ struct Block {
     labels: Option<Column>,
 }
 
-/// Room for released rows, used again: new pages cost more than what is written into them.
+/// Space for released rows, reused: new pages cost more than what is written into them.
 #[derive(Default)]
 struct Rooms(Mutex<Vec<Vec<u8>>>);
 

@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A release as it lies on disk. What its bytes mean is in the certificate.
+/// A release as stored on disk. What its bytes mean is in the certificate.
 #[derive(Clone, PartialEq)]
 pub struct ReleasedFile {
     /// The certificate, JSON as it was written.
@@ -58,7 +58,7 @@ pub fn open_release(path: &Path) -> Result<Release, OpenError> {
     open_release_with(path, &Beside::default())
 }
 
-/// The same with public files that the certificate names by their hash and that do not lie beside the release.
+/// The same with public files that the certificate names by their hash and that are not stored beside the release.
 pub fn open_release_with(path: &Path, given: &Beside) -> Result<Release, OpenError> {
     let ReleasedFile { certificate, bytes, ids, labels, hashes, .. } = read_release(path)?;
     let at = |fault| OpenError::Release { path: path.to_owned(), fault };
@@ -71,7 +71,7 @@ pub fn open_release_with(path: &Path, given: &Beside) -> Result<Release, OpenErr
     }
 }
 
-/// The public files that lie beside a release, and those that were given.
+/// The public files that are stored beside a release, and those that were given.
 pub fn beside_release(path: &Path, given: &Beside) -> Result<Beside, ReadError> {
     let mut beside = given.clone();
     for kind in ["bins", "components", "book"] {
@@ -177,7 +177,7 @@ pub fn read_certificate(path: &Path) -> Result<String, ReadError> {
     }
 }
 
-/// The first of these files that is there.
+/// The first of these files that exists.
 fn beside(places: &[PathBuf]) -> Result<Option<String>, ReadError> {
     match places.iter().find(|place| place.exists()) {
         Some(place) => std::fs::read_to_string(place).map(Some).map_err(|e| ReadError::io(place, &e)),
@@ -251,9 +251,9 @@ pub(crate) struct ReleasedPiece {
 /// Bytes of sketches that are read at a time.
 const PIECE_BYTES: u64 = 4 << 20;
 
-/// Hands the rows of a release over with the type of their elements, a few pieces at a time, without holding more of them;
-/// gives the number of files. Columns, notes and texts are held to the same rules as where a release is read whole. Ids of
-/// an `.npy` come at the end.
+/// Hands over the rows of a release with the type of their elements, a few pieces at a time, without holding more of
+/// them; gives the number of files. Columns, notes and texts follow the same rules as when a release is read whole.
+/// Ids of an `.npy` come at the end.
 pub(crate) fn read_pieces<E: From<ReadError>>(
     path: &Path,
     mut each: impl FnMut(ElementType, Vec<ReleasedPiece>) -> Result<(), Option<E>>,
@@ -352,7 +352,7 @@ fn read_parquet(path: &Path) -> Result<ReleasedFile, ReadError> {
     let mut rows = Rows::default();
     for file in &files {
         let opened = Opened::new(file)?;
-        // What travels inside a single file is bound to it more closely than what lies beside it.
+        // What travels inside a single file is bound to it more closely than what is stored beside it.
         if let Some(inside) = opened.metadata(CERTIFICATE_KEY).filter(|_| !path.is_dir() || certificate.is_none()) {
             certificate = Some(inside);
         }

@@ -1,4 +1,5 @@
-//! Is a file what its certificate says, and does the certificate promise no more than its numbers? Every check as a value.
+//! Is a file what its certificate says, and does the certificate promise no more than its numbers do? Each check is a
+//! value.
 
 use super::Format;
 use super::error::{ReadError, ReadErrorKind};
@@ -68,8 +69,8 @@ impl Verification {
 
 /// Checks everything: hashes, row count, columns, signature, and every number of the certificate from its parameters.
 ///
-/// `given` are public files that do not lie beside the release; `key` must have signed it. A file that cannot be opened was
-/// not checked, and is an error; one that opens and does not read has failed.
+/// `given` are public files that are not stored beside the release; `key` must have signed it. A file that cannot be
+/// opened was not checked, and is an error; one that opens but does not read has failed.
 pub fn verify(path: &Path, given: &Beside, key: Option<&PublicKey>) -> Result<Verification, ReadError> {
     let file = match read_release(path) {
         Ok(file) => file,
@@ -110,7 +111,7 @@ fn checks(
     ]
 }
 
-/// What reading the certificate has proved of the noise.
+/// What reading the certificate has proved about the noise.
 fn noise(certificate: &Certificate, mechanism: &Mechanism) -> String {
     let (guarantee, id) = (&certificate.guarantee, mechanism.id());
     match (guarantee.epsilon, guarantee.checked_epsilon) {
@@ -158,7 +159,7 @@ fn layout(stated: &Layout, found: &Layout) -> Check {
     Check::passed("columns", passed, detail)
 }
 
-/// Reading the certificate has already checked a signature against the key that it names; here it is asked whose.
+/// Reading the certificate has already checked a signature against the key that it names; the question here is whose.
 fn signature(signature: Option<&Signature>, key: Option<&PublicKey>) -> Check {
     let (outcome, detail) = match (signature, key) {
         (None, None) => (Outcome::None, "none: anyone could have written this certificate".into()),

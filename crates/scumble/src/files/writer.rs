@@ -1,8 +1,9 @@
 //! Writing a release: Parquet, or `.npy` with sidecars. Only released bytes come here.
 //!
-//! Parquet: columns `id` (row numbers from 0 if the input has none), `label` if there are labels, `sketch`; the certificate in the footer under
-//! [`CERTIFICATE_KEY`], the digest of the whole file under [`SEAL_KEY`]. `OUT.npy`: the sketches; beside it `OUT.npy.certificate.json` and, if the input has them,
-//! `OUT.npy.ids.npy` and `OUT.npy.labels.npy`.
+//! Parquet: columns `id` (row numbers from 0 if the input has none), `label` if there are labels, `sketch`; the
+//! certificate in the footer under [`CERTIFICATE_KEY`], the digest of the whole file under [`SEAL_KEY`]. `OUT.npy`: the
+//! sketches; beside it `OUT.npy.certificate.json` and, if the input has them, `OUT.npy.ids.npy` and
+//! `OUT.npy.labels.npy`.
 
 use super::atomic::{self, Pending};
 use super::error::WriteError;

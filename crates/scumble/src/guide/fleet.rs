@@ -38,4 +38,4 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The collector exports closed periods as ordinary releases: [`consumer`](super::consumer) goes on from there.
+//! The collector exports closed periods as ordinary releases: [`consumer`](super::consumer) continues from there.

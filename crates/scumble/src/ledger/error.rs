@@ -16,7 +16,7 @@ pub enum LedgerError {
     /// More than what is left.
     #[error(transparent)]
     OverBudget(Box<OverBudget>),
-    /// A second budget for the same rows would be none: a name must not look like another.
+    /// A second budget for the same rows would be no budget: a name must not look like another.
     #[error(
         "refused: the name '{asked}' resembles '{other}', which is in this ledger; use that name, or one that differs more"
     )]
@@ -50,7 +50,7 @@ pub enum LedgerError {
         /// What the release needs.
         delta: f64,
     },
-    /// No name of a data set.
+    /// Not a name for a data set.
     #[error("a data set's name has 1 to {longest} printable characters")]
     Name {
         /// The most characters.
@@ -72,7 +72,7 @@ pub enum LedgerError {
         dataset: String,
         /// Its budget.
         kept: Budget,
-        /// What was said now.
+        /// What was asked for now.
         asked: Budget,
     },
     /// The account was opened for other neighbours.
@@ -107,7 +107,7 @@ impl Fault for LedgerError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StorageError {
-    /// The system or SQLite says no.
+    /// The system or SQLite refuses.
     #[error("{}: {message}", path.display())]
     System {
         /// The file.
@@ -123,7 +123,7 @@ pub enum StorageError {
         /// What the system says.
         message: String,
     },
-    /// Another file.
+    /// A file of another kind.
     #[error("{}: not a ledger", path.display())]
     NotALedger {
         /// The file.
@@ -145,7 +145,7 @@ pub enum StorageError {
         /// The file.
         path: PathBuf,
     },
-    /// What was reserved for a release is not there any more.
+    /// What was reserved for a release is gone.
     #[error("the reservation is gone; nothing was released")]
     NoReservation,
 }
@@ -154,7 +154,7 @@ pub enum StorageError {
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum StatementError {
-    /// Not one at all.
+    /// Not a statement at all.
     #[error("not a ledger's statement: {0}")]
     Text(String),
     /// Another version.
@@ -166,13 +166,13 @@ pub enum StatementError {
     /// A budget that no account can have.
     #[error(transparent)]
     Budget(#[from] LibraryError),
-    /// A distance that is none.
+    /// A distance that is not valid.
     #[error("the statement does not add up: '{dataset}' has a beta that is not positive")]
     Beta {
         /// The data set.
         dataset: String,
     },
-    /// A state or a loss that is none.
+    /// A state or a loss that is not valid.
     #[error("the statement does not add up: '{dataset}' has an entry that no release could have")]
     Entry {
         /// The data set.
@@ -186,7 +186,7 @@ pub enum StatementError {
         /// The most.
         most: u64,
     },
-    /// Other sums than those that are stated.
+    /// Sums other than the stated ones.
     #[error("the statement does not add up: '{dataset}' has spent {spent} and has {left} left")]
     Sums {
         /// The data set.

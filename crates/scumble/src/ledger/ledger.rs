@@ -5,8 +5,8 @@
 //! release can exist without its entry, and a crash at any moment leaves an entry that counts as spent. Only a run that
 //! fails before it has an output **cancels** its entry.
 //!
-//! One account a data set: budget, unit and beta are fixed by its first use. What protects less than the account keeps
-//! is refused; what protects more is charged as it is ([`Loss::charged`]).
+//! One account per data set: its first use fixes budget, unit and beta. What protects less than the account keeps is
+//! refused; what protects more is charged as it is ([`Loss::charged`]).
 //!
 //! Sticky releases: a row's noise is a function of key, id, content and mechanism, so all releases of one (key,
 //! mechanism), a **stream**, together show each row once for every content that it ever had. Between two histories in
@@ -325,8 +325,8 @@ impl Ledger {
         })
     }
 
-    /// Gives back what a release had reserved, or recorded, that has ended without an output. Sticky rows stay paid for: the next
-    /// attempt costs nothing.
+    /// Gives back what a release reserved or recorded that has ended without an output. Sticky rows stay paid for: the
+    /// next attempt costs nothing.
     pub fn cancel(&mut self, reservation: &Reservation) -> Result<(), LedgerError> {
         if reservation.sticky {
             return Ok(());
@@ -475,7 +475,7 @@ fn new_account(
     Ok(account(transaction, dataset)?.expect("made above"))
 }
 
-/// A budget is fixed by the first use: one that could be raised would be none.
+/// A budget is fixed by the first use: one that could be raised would not be a budget.
 fn same_budget(account: Account, budget: Option<Budget>) -> Result<Account, Fault> {
     match budget.filter(|budget| *budget != account.budget) {
         None => Ok(account),
@@ -542,7 +542,7 @@ fn charge(
 pub struct Statement {
     /// [`STATEMENT_SCHEMA`].
     pub schema: String,
-    /// One a data set.
+    /// One per data set.
     pub accounts: Vec<Account>,
 }
 

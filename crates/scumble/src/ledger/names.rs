@@ -18,14 +18,14 @@ pub(super) fn normal(name: &str) -> Result<String, LedgerError> {
     Ok(normal)
 }
 
-/// What is left of a normal name to a quick eye: letters and digits, look-alikes as one.
+/// What a quick eye sees of a normal name: letters and digits, look-alikes as one.
 pub(super) fn skeleton(normal: &str) -> String {
     // Decomposed, so that accents fall away.
     let letters: String = normal.nfkd().map(look_alike).filter(|c| c.is_alphanumeric()).collect();
     if letters.is_empty() { normal.to_owned() } else { letters.replace("rn", "m").replace("vv", "w") }
 }
 
-/// Characters that take no room: joiners, marks of direction, soft hyphens, variation selectors, tags.
+/// Characters that take no space: joiners, marks of direction, soft hyphens, variation selectors, tags.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

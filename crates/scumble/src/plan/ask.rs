@@ -1,4 +1,4 @@
-//! What a user asks for, and the defaults for what is not said. The one place where defaults are decided.
+//! What a user asks for, and the defaults for everything else. The one place where defaults are decided.
 
 use super::{PlanError, Public, Request, plan_with_public};
 use crate::certificate::hex;
@@ -20,7 +20,7 @@ pub enum AskError {
     /// Nothing can be built with these numbers.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// No fresh seed was to be had.
+    /// No fresh seed was available.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
     /// A unit that adds up the moves of all attributes has no default.
@@ -304,7 +304,7 @@ impl Ask {
         Ok(Mechanism::new(Parameters { mechanism, k, ..request.parameters })?)
     }
 
-    /// What makes the release: as asked for, or the plan's choice by public knowledge alone. With a key, noise from it.
+    /// The releaser: as asked for, or the plan's choice by public knowledge alone. With a key, the noise comes from it.
     pub fn releaser(&self, dim: usize, key: Option<NoiseKey>, public: Public<'_>) -> Result<Releaser, AskError> {
         let request = self.request(dim, key.as_ref())?;
         let releaser = match (request.mechanism, request.k) {

@@ -28,7 +28,7 @@ fn mechanisms(request: &Request) -> Vec<MechanismId> {
         Unit::L2 => vec![DpOporp, RawGOpt],
         Unit::Record => vec![Privcube, Signcap],
     };
-    // Raw values are no sketch: they are offered when asked for, and where the rows are short and no other size is.
+    // Raw values are not a sketch: they are offered when asked for, and where the rows are short and no other size is.
     let dim = request.parameters.dim;
     let raw = dim <= LARGEST_RAW && request.k.is_none_or(|k| k == dim);
     menu.into_iter().filter(|id| !id.is_raw() || raw).collect()
@@ -96,7 +96,7 @@ fn encodings(request: &Request, mechanism: MechanismId, symbols: Option<u8>, k: 
 }
 
 /// Public clips worth trying around the typical size of a projected value, where the mechanism is open too: a clip
-/// biases lengths, so it is not put on a mechanism that was asked for. It pays only below beta / 2.
+/// biases lengths, so it is not imposed on a mechanism that was asked for. It pays only below beta / 2.
 pub(super) fn clips(request: &Request, mechanism: MechanismId, typical: f64) -> Vec<f64> {
     use MechanismId::{DpOporpLaplace, DpOporpStaircase, RawLaplace, RawStaircase};
     let clippable = matches!(mechanism, DpOporpStaircase | DpOporpLaplace | RawStaircase | RawLaplace);

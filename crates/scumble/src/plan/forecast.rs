@@ -34,18 +34,18 @@ pub struct Forecast {
     pub encoding: String,
     /// Bytes that a row takes.
     pub bytes_per_row: usize,
-    /// Standard deviation of the noise on one released value; none for bits and symbols.
+    /// Standard deviation of the noise on one released value; `None` for bits and symbols.
     pub noise_deviation: Option<f64>,
     /// Typical deviation of a projected value before the noise.
     pub signal_deviation: f64,
-    /// Flip probabilities; none for values.
+    /// Flip probabilities; `None` for values.
     pub flips: Option<Flips>,
     /// Correlation of a released coordinate with the projected value.
     pub correlation: f64,
-    /// Standard errors of the estimators for two typical rows; none where the release does not tell.
+    /// Standard errors of the estimators for two typical rows; `None` where the release cannot tell.
     pub standard_errors: StandardErrors,
-    /// What candidates are ranked by: the recall that rows drawn from the assumed law would have. Real rows lie otherwise,
-    /// so this is never shown as a forecast of theirs; [`Measured`](super::Measured) is.
+    /// What candidates are ranked by: the recall that rows drawn from the assumed law would have. Real rows differ from
+    /// it, so this is never shown as a forecast for them; [`Measured`](super::Measured) is.
     #[serde(skip)]
     pub(crate) recall: Recall,
 }
@@ -177,7 +177,7 @@ fn of_values(sketch: Sketch, a: f64, cosine: f64) -> StandardErrors {
     }
 }
 
-/// Randomized response on signs of a Gaussian projection tells the angle; other bits tell none of these.
+/// Randomized response on signs of a Gaussian projection reveals the angle; other bits reveal none of these.
 fn of_bits(mechanism: &Mechanism, cosine: f64) -> StandardErrors {
     let Perturbation::Flips { table, .. } = mechanism.perturbation() else { return StandardErrors::default() };
     if mechanism.id() != MechanismId::DpSignrpRr {
@@ -263,7 +263,7 @@ impl Channel {
         let count = kept.len().max(1) as f64;
         let mean = kept.iter().sum::<f64>() / count;
         let spread = kept.iter().map(|rho| (rho - mean).powi(2)).sum::<f64>() / count;
-        // What a coordinate has in common over all rows ranks nothing: only its moves around its own mean count.
+        // What a coordinate has in common over all rows ranks nothing: only its deviations from its own mean count.
         let moves = match rows.len() {
             0 | 1 => coordinates.iter().map(Sums::about_zero).sum::<Moves>(),
             _ => coordinates.iter().map(Sums::about_mean).sum::<Moves>(),

@@ -81,25 +81,25 @@ pub enum PlanError {
     /// A sample is too small to search in.
     #[error("‹sample› needs at least {least} rows to search in, got {rows}")]
     SampleTooSmall {
-        /// Rows that it has.
+        /// Rows that the sample has.
         rows: usize,
-        /// Rows that it takes.
+        /// Rows that are needed.
         least: usize,
     },
     /// A public sample is too small to learn from.
     #[error("a public sample needs at least {least} rows, got {rows}")]
     PublicSampleTooSmall {
-        /// Rows that it has.
+        /// Rows that the sample has.
         rows: usize,
-        /// Rows that it takes.
+        /// Rows that are needed.
         least: usize,
     },
     /// Labels that are not one per row.
     #[error("{found} labels for {rows} rows: each row needs one")]
     Labels {
-        /// Labels that there are.
+        /// Number of labels.
         found: usize,
-        /// Rows that there are.
+        /// Number of rows.
         rows: usize,
     },
     /// Every choice has more values per row than a trial learns from.
@@ -108,7 +108,7 @@ pub enum PlanError {
         /// The most values.
         longest: usize,
     },
-    /// Nothing on the menu is as short.
+    /// Nothing on the menu is short enough.
     #[error("nothing fits {bytes} bytes per row; raise ‹bytes›")]
     NothingFits {
         /// Bytes that a row may take.
@@ -125,7 +125,7 @@ pub enum PlanError {
     /// A trial on a sample could not be made.
     #[error(transparent)]
     Trial(ReleaseError),
-    /// No kind of data that is known.
+    /// Not a known kind of data.
     #[error("{text:?} is no kind of data that is known: write images:28x28, or images:32x32x3")]
     UnknownLike {
         /// What was written.
@@ -166,9 +166,9 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     Ok(ranked(request, choices, |choice| score(choice) * reliance(choice)))
 }
 
-/// The recall (or accuracy, where a trial trained a model) that a choice is judged by: between private rows, for records with
-/// exact ones on the other side (two private records tell next to nothing of each other); as measured where there was a
-/// sample.
+/// The recall (or accuracy, where a trial trained a model) that a choice is judged by: between private rows, but for
+/// records with exact ones on the other side (two private records tell next to nothing about each other); as measured
+/// where there was a sample.
 pub fn score(choice: &Choice) -> f64 {
     let (private, exact_query) = match &choice.measured {
         Some(measured) => measured.shares(),
@@ -252,7 +252,7 @@ fn choice(candidate: &Candidate, typical: &Typical, request: &Request) -> Result
 /// The smallest row among those that are as good as the best; then the best of every mechanism and size.
 fn ranked(request: &Request, mut choices: Vec<Choice>, score: impl Fn(&Choice) -> f64) -> Plan {
     choices.sort_by(|a, b| score(b).total_cmp(&score(a)));
-    // Who says how many bytes there are wants them used.
+    // Anyone who says how many bytes there are wants them used.
     let share = if request.bytes.is_some() { 1.0 } else { AS_GOOD };
     let enough = share * score(&choices[0]);
     let as_good = choices.iter().take_while(|choice| score(choice) >= enough);

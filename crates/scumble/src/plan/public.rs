@@ -38,7 +38,7 @@ const SIDES: [usize; 11] = [4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 28];
 /// Public knowledge beyond numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Public<'a> {
-    /// Rows that may be looked at, and are none of those that will be released.
+    /// Rows that may be looked at, and are not among those that will be released.
     pub sample: Option<Rows<'a>>,
     /// The class of each of them, if the release is for training: a model is then trained where rows would be searched.
     pub classes: Option<&'a [u32]>,
@@ -115,7 +115,7 @@ fn by_trial(request: &Request, sample: Sample<'_>, images: Option<ImageGrid>) ->
     let mut choices = promising(forecasts(request, &typical)?);
     let built: Vec<Choice> = structured(request, taught.rows(), images)
         .par_iter()
-        .filter_map(|candidate| choice(candidate, &typical, request).ok()) // what cannot be built is no choice
+        .filter_map(|candidate| choice(candidate, &typical, request).ok()) // what cannot be built is not a choice
         .collect();
     choices.extend(built);
     let by_numbers = plan(request)?.best;

@@ -5,7 +5,7 @@ use crate::training::{LabelsError, read_classes};
 use scumble_core::vectors::Rows;
 use std::path::Path;
 
-/// Public rows with the classes that a model shall learn, if it shall.
+/// Public rows, with the classes that a model is to learn, if any.
 #[derive(Debug)]
 pub struct PublicSample {
     batch: Batch,
@@ -13,8 +13,8 @@ pub struct PublicSample {
 }
 
 impl PublicSample {
-    /// Reads public rows as the private ones are read but for ids. `labels`: where those of a model that shall be trained
-    /// are, in a file of their own, or (`Some(None)`) in a column of the sample.
+    /// Reads public rows as the private ones are read, except for ids. `labels`: where the labels for training a model
+    /// are, in a file of their own or (`Some(None)`) in a column of the sample.
     pub fn read(path: &Path, options: &ReadOptions, labels: Option<Option<&Path>>) -> Result<Self, LabelsError> {
         let mut options = ReadOptions { format: None, id: None, ..options.clone() };
         match labels {

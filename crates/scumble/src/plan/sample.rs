@@ -26,7 +26,7 @@ struct Round {
     keep: usize,
 }
 
-/// All on few rows; the best on as many as the forecast is for; the very best by many queries, to tell them apart.
+/// All on few rows; the best on as many as the forecast is for; the very best by many queries, to distinguish them.
 const ROUNDS: [Round; 3] = [
     Round { rows: 1500, queries: 150, draws: 1, keep: 12 },
     Round { rows: ROWS as usize, queries: 150, draws: 2, keep: 4 },
@@ -43,7 +43,7 @@ const MOST_DRAWS: usize = 12;
 /// The fewest rows that can be searched in.
 const FEWEST: usize = 20;
 
-/// Rows that may be looked at, with the classes that a model shall learn, if it shall.
+/// Rows that may be looked at, with the classes that a model is to learn, if any.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {
     pub rows: Rows<'a>,
@@ -103,12 +103,12 @@ pub struct MeasuredRecall {
     pub exact_query: f64,
 }
 
-/// Shares of the rows whose class a model found that was trained on released rows.
+/// Shares of the rows whose class was found by a model that was trained on released rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeasuredAccuracy {
-    /// Rows asked about released too.
+    /// The rows asked about are released too.
     pub private: f64,
-    /// Rows asked about exact.
+    /// The rows asked about are exact.
     pub exact_rows: f64,
     /// Trained and tested on the rows as they are, where they are dense and not too long.
     pub without_privacy: Option<f64>,
@@ -225,7 +225,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// What a consumer makes of a release.
+/// What a consumer does with a release.
 enum Learner<'a> {
     Search { database: &'a Release, truth: &'a [Vec<u32>], top: usize },
     Training { model: Ridge, k: usize, truth: &'a [u32] },

@@ -74,7 +74,7 @@ impl Typical {
         Self { offsets, index, values, dim, cosine: (mean_cosine(parameters), SPREAD), informed }
     }
 
-    /// The first rows of a sample, 256 at the most, with the cosines found among them.
+    /// The first rows of a sample, at most 256, with the cosines found among them.
     pub fn from_sample(sample: Rows<'_>, range: Range) -> Result<Self, DataError> {
         // Zeros of dense rows are clipped where the range does not hold 0; those of sparse rows are refused later.
         let zeros = !sample.is_sparse() && !range.holds_zero();

@@ -120,7 +120,7 @@ impl Plan {
 }
 
 impl Choice {
-    /// What public knowledge was taken, in words.
+    /// What public knowledge was used, in words.
     pub fn structure(&self) -> Option<String> {
         let p = self.mechanism.parameters();
         match (&p.bins, &p.components, &p.book) {

@@ -10,7 +10,7 @@ use scumble_core::simd;
 /// How many neighbours are "true" in the paper.
 pub const TRUE_NEIGHBOURS: usize = 50;
 
-/// The `top` rows of `database` with the greatest cosine to each query, best first; of equals, the first row.
+/// The `top` rows of `database` with the greatest cosine to each query, best first; among equals, the first row.
 ///
 /// A row of zeros has cosine 0 to everything.
 pub fn true_neighbours(database: &Features, queries: &Features, top: usize) -> Result<Vec<Vec<u32>>, LibraryError> {
@@ -114,7 +114,7 @@ pub struct PrecisionRecall {
 /// Compares rankings (best first, one per query) with the true neighbours, at each depth.
 ///
 /// # Panics
-/// If there is not one ranking a query.
+/// If there is not one ranking per query.
 pub fn precision_recall(rankings: &[Vec<u32>], truth: &[Vec<u32>], depths: &[usize]) -> Vec<PrecisionRecall> {
     assert_eq!(rankings.len(), truth.len(), "one ranking a query");
     let deepest = depths.iter().copied().max().unwrap_or(0);

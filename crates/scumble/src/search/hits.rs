@@ -13,9 +13,9 @@ const ENDINGS: &str = ".csv, .json, .parquet or .npy";
 
 /// Writes hits by the path's extension, complete or not at all.
 ///
-/// `.csv` and `.parquet`: one line a hit with `query`, `rank` (from 1), `row`, `id` (if the release has ids), `score`.
-/// `.json`: a list a query of objects with `row`, `id`, `score`. `.npy`: row numbers as int64 `[queries, top]`, -1 where
-/// there are fewer rows than `top`.
+/// `.csv` and `.parquet`: one line per hit with `query`, `rank` (from 1), `row`, `id` (if the release has ids),
+/// `score`. `.json`: one list per query of objects with `row`, `id`, `score`. `.npy`: row numbers as int64
+/// `[queries, top]`, -1 where there are fewer rows than `top`.
 pub fn write_hits(path: &Path, hits: &[Vec<Hit>], top: usize, ids: Option<&Column>) -> Result<(), WriteError> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let write: fn(Pending, &Hits<'_>) -> io::Result<Pending> = match extension {

@@ -2,7 +2,7 @@
 //!
 //! A query is either released too, or the searcher's own exact vector: projected, not noised. The exact query of a
 //! searcher is not protected, and ranks clearly better. Ties go to the lower row, so results are repeatable. Bins of a
-//! public partition are read as the nearest value that a row can have, and count by `1/sqrt` of their attributes.
+//! public partition are read as the nearest value that a row can have, and weighted by `1/sqrt` of their attributes.
 
 mod hits;
 mod kernels;
@@ -88,7 +88,7 @@ impl ExactQueries {
         self.values.is_empty()
     }
 
-    /// All queries, one after the other.
+    /// All queries, one after another.
     pub fn into_values(self) -> Vec<f32> {
         self.values
     }
@@ -258,7 +258,7 @@ impl Searcher {
     }
 }
 
-/// Rows of floats as they lie, where they are the processor's own.
+/// Rows of floats in place, if their format is the processor's own.
 fn as_floats<'a>(encoder: &Encoder, rows: &'a [u8]) -> Option<&'a [f32]> {
     let plain = cfg!(target_endian = "little") && encoder.encoding() == Encoding::F32;
     if plain { <[f32]>::ref_from_bytes(rows).ok() } else { None }
@@ -282,7 +282,7 @@ fn hits(best: Vec<Best>) -> Vec<Vec<Hit>> {
 /// Most rows that a thread scans at a time.
 const TASK_ROWS: usize = 1 << 13;
 
-/// Most pairs of a row and a query that a thread scores before it looks whether they are still wanted.
+/// Most pairs of a row and a query that a thread scores before it checks whether they are still wanted.
 const TASK_PAIRS: usize = 1 << 24;
 
 /// Rows that a thread scans at a time: a multiple of [`ROWS`].
@@ -364,7 +364,7 @@ impl Bounds {
         Some(Self(mechanism.value_bounds()?.into_iter().map(|ends| ends.map(|end| end as f32)).collect()))
     }
 
-    /// Moves each value to the nearest within.
+    /// Moves each value to the nearest one within.
     pub(crate) fn apply(&self, row: &mut [f32]) {
         row.iter_mut().zip(&self.0).for_each(|(value, [lo, hi])| *value = value.clamp(*lo, *hi));
     }
@@ -399,13 +399,13 @@ impl Reading {
         self.bounds.is_none() && self.weights.is_none()
     }
 
-    /// What coordinate `j` counts.
+    /// What coordinate `j` counts as.
     fn value(&self, j: usize, value: f32) -> f32 {
         let value = self.bounds.as_ref().map_or(value, |bounds| value.clamp(bounds.0[j][0], bounds.0[j][1]));
         value * self.weights.as_ref().map_or(1.0, |weights| weights[j])
     }
 
-    /// What a whole row counts.
+    /// What a whole row counts as.
     pub(crate) fn apply(&self, row: &mut [f32]) {
         if let Some(bounds) = &self.bounds {
             bounds.apply(row);
@@ -430,17 +430,17 @@ pub(crate) fn query_values(mechanism: &Mechanism, queries: Queries<'_>) -> Vec<V
     values
 }
 
-/// All rows of a release as [`search`] compares them, one after the other: for stores that rank by cosine.
+/// All rows of a release as [`search`] compares them, one after another: for stores that rank by cosine.
 pub fn compared_values(release: &Release) -> Vec<f32> {
     let (reading, mut values) = (Reading::of_rows(release.mechanism()), release.all_values());
     values.chunks_exact_mut(release.k()).for_each(|row| reading.apply(row));
     values
 }
 
-/// Decoded rows that stay in a core's second cache while all queries pass.
+/// Decoded rows that stay in a core's second-level cache while all queries pass.
 const DECODED_BYTES: usize = 1 << 17;
 
-/// Queries that stay in its first cache while those rows pass.
+/// Queries that stay in its first-level cache while those rows pass.
 const QUERY_BYTES: usize = 1 << 14;
 
 /// The best of `rows` rows, which `decode` gives as values, for every query.
@@ -454,7 +454,7 @@ pub(crate) fn nearest(
 ) -> Vec<Vec<Hit>> {
     let k = queries.first().map_or(1, Vec::len);
     let (scan, step) = (ValueScan::new(level, k, queries, metric), task_rows(queries.len()));
-    // Nothing is made and merged for work that is not wanted any more.
+    // Nothing is made and merged for work that is no longer wanted.
     let asked = || if parallel::stopped() { &[][..] } else { queries };
     let fresh = || -> Vec<Top> { asked().iter().map(|_| Top::new(top)).collect() };
     let one = |(mut best, mut room): (Vec<Top>, Aligned<f32>), task: usize| {
@@ -552,7 +552,7 @@ impl ValueScan {
     }
 }
 
-/// Calls `each(query, row, product)` for the inner products of all queries with all rows, both of so many values.
+/// Calls `each(query, row, product)` for the inner products of all queries with all rows, both of `width` values.
 pub(crate) fn each_product(
     level: Level,
     width: usize,
@@ -633,7 +633,7 @@ mod tests {
             let limits = [4 * width as u16, 4 * width as u16 + 2];
             let all: Vec<_> = Level::all()
                 .map(|level| {
-                    let mut lanes = vec![0xa5; kernels::turned_bytes(width)]; // what stood there before does not count
+                    let mut lanes = vec![0xa5; kernels::turned_bytes(width)]; // what was there before does not count
                     let (mut out, mut masks) = ([[0; ROWS]; 2], [0; 2]);
                     kernels::turn(level, &rows, width, &mut lanes);
                     kernels::distances(level, &lanes, [&a, &b], limits, &mut out, &mut masks);
@@ -646,7 +646,7 @@ mod tests {
         }
     }
 
-    /// One query, as rows lie: every number of rows around groups of eight, also where no bit agrees.
+    /// One query, rows in place: every number of rows around groups of eight, also where no bit agrees.
     #[test]
     fn plain_distances_are_equal_at_every_level() {
         for width in [1, 31, 32, 63, 64, 65, 128] {

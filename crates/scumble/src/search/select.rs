@@ -18,7 +18,7 @@ impl Nearest {
         Self { size, counts: vec![0; most as usize + 1], below: 0, limit: most + 1, found: Vec::new() }
     }
 
-    /// Distances from here on cannot enter any more.
+    /// Distances from here on can no longer enter.
     #[inline]
     pub(super) fn limit(&self) -> u32 {
         self.limit
@@ -43,7 +43,7 @@ impl Nearest {
         }
     }
 
-    /// Drops what cannot be among the nearest any more.
+    /// Drops what can no longer be among the nearest.
     fn prune(&mut self) {
         let limit = self.limit;
         self.found.retain(|(distance, _)| *distance <= limit);

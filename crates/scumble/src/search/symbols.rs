@@ -23,9 +23,9 @@ pub(super) struct PackedScan {
 }
 
 impl PackedScan {
-    /// `None` if the rows are no packed codes.
+    /// `None` if the rows are not packed codes.
     ///
-    /// `reading` says what the value of each coordinate counts.
+    /// `reading` says what the value of each coordinate counts as.
     pub(super) fn new(
         level: Level,
         encoder: &Encoder,
@@ -35,8 +35,8 @@ impl PackedScan {
     ) -> Option<Self> {
         let (per_byte, values) = encoder.byte_values()?; // value of digit i of byte state s at s * per_byte + i
         let mut centres: Vec<f32> = encoder.centres().iter().map(|&centre| centre as f32).collect();
-        centres.resize(encoder.k(), 0.0); // what belongs on top of each coordinate's value
-        // What the digits of a byte count, for each of its 256 states.
+        centres.resize(encoder.k(), 0.0); // what must be added to each coordinate's value
+        // What the digits of a byte count as, for each of its 256 states.
         let digits = |first: usize| -> Vec<f32> {
             let count = per_byte.min(encoder.k() - first);
             let read = |(at, value): (usize, &f32)| reading.value(first + at, value + centres[first + at]);

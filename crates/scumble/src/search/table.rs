@@ -53,7 +53,7 @@ impl Part {
         self.certificate.rows as usize
     }
 
-    /// Refuses to stand in one table with another release that cannot be compared with it.
+    /// Refuses to share a table with a release that cannot be compared with it.
     fn check(&self, other: &Self) -> Result<(), OpenError> {
         let encodings = [self, other].map(|part| part.encoder.encoding());
         let same = match encodings[0] == encodings[1] {
@@ -98,7 +98,7 @@ impl Found {
 /// A search that is ready to run over a table.
 pub struct TableSearch<'a> {
     table: &'a Table,
-    searchers: Vec<Searcher>, // one a part: units differ from release to release
+    searchers: Vec<Searcher>, // one per part: units differ from release to release
 }
 
 impl fmt::Debug for TableSearch<'_> {
@@ -113,7 +113,7 @@ impl Table {
         Self::open_with(paths, &Beside::default())
     }
 
-    /// The same with public files that certificates name by their hash and that do not lie beside the releases.
+    /// The same with public files that certificates name by their hash and that are not stored beside the releases.
     pub fn open_with(paths: &[PathBuf], given: &Beside) -> Result<Self, OpenError> {
         let mut parts: Vec<Part> = Vec::new();
         for path in paths {

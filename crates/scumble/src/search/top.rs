@@ -15,7 +15,7 @@ pub struct Hit {
 impl Eq for Hit {}
 
 impl Ord for Hit {
-    /// The worst is the greatest, so that it stands on top of the heap.
+    /// The worst is the greatest, so that it is at the top of the heap.
     fn cmp(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then(self.row.cmp(&other.row))
     }

@@ -12,7 +12,7 @@ pub(super) struct WordScan {
 }
 
 impl WordScan {
-    /// `None` if the rows are no words.
+    /// `None` if the rows are not words.
     pub(super) fn new(level: Level, encoder: &Encoder, queries: &[Vec<f32>], metric: Metric) -> Option<Self> {
         let book = encoder.book()?;
         let mut scores = vec![vec![0.0; book.shape().0]; queries.len()];
@@ -42,7 +42,7 @@ impl WordScan {
         for (row, bytes) in (first..).zip(rows.chunks_exact(self.encoder.bytes_per_row())) {
             let word = self.encoder.word(bytes);
             for (best, scores) in best.iter_mut().zip(&self.scores) {
-                best.offer(row, scores[word.min(scores.len() - 1)]); // no encoder writes a number that is no word
+                best.offer(row, scores[word.min(scores.len() - 1)]); // no encoder writes a number that is not a word
             }
         }
     }

@@ -225,7 +225,7 @@ impl Form<'_> {
         let (chosen, compared) = match &self.options.attributes {
             Attributes::These(list) => (list.clone(), list.len()),
             Attributes::Largest(_) if c == 0.0 => ((0..dim).collect(), dim),
-            // Who picks the largest of all has looked at all.
+            // Anyone who picks the largest of all has looked at all.
             Attributes::Largest(count) => {
                 let mut sizes: Vec<(f64, usize)> = (0..dim).map(|i| (number(i).value.abs(), i)).collect();
                 sizes.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

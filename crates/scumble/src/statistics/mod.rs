@@ -1,8 +1,9 @@
 //! Figures about a whole release: means, shares, covariances, drift, each with a 95% interval, or a refusal with the reason.
 //!
 //! Takes release types only, so everything here is post-processing and costs no privacy. The known part of the noise is
-//! taken off; what is left of it, and the sampling of rows, is in the interval. [`Target`] says what an interval is for:
-//! the population that the rows are an independent sample of, or these very rows. `docs/statistics.md` has the formulas.
+//! subtracted; what is left of it, and the sampling of rows, is in the interval. [`Target`] says what an interval is
+//! for: the population that the rows are an independent sample of, or these very rows. `docs/statistics.md` has the
+//! formulas.
 
 mod families;
 mod reading;
@@ -28,10 +29,10 @@ pub enum Target {
     Rows,
 }
 
-/// Which attributes are told, where a release tells attributes.
+/// Which attributes are told, where a release allows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attributes {
-    /// All, where each has a coordinate of its own; else so many of the largest.
+    /// All, where each has a coordinate of its own; else this many of the largest.
     Largest(usize),
     /// These.
     These(Vec<usize>),
@@ -44,8 +45,8 @@ pub struct Options<'a> {
     pub target: Target,
     /// Widens the intervals of a family so that all of them hold at once with 95%.
     pub simultaneous: bool,
-    /// So many of the rows may be false (sent by someone who wants to move the figures). One by default where devices sent
-    /// them.
+    /// This many of the rows may be false (sent by someone who wants to move the figures). One by default where devices
+    /// sent them.
     pub false_reports: Option<u64>,
     /// Which attributes.
     pub attributes: Attributes,
@@ -84,7 +85,7 @@ impl Options<'_> {
 pub struct Figure {
     /// Which one: a coordinate, a pair of them, an attribute, a coordinate and its zone, a centroid. Counted from 0.
     pub at: Vec<usize>,
-    /// The estimate. A share may leave [0, 1], a variance may be negative: noise was taken off.
+    /// The estimate. A share may leave [0, 1], a variance may be negative: noise was subtracted.
     pub value: f64,
     /// Its standard error.
     pub error: f64,
@@ -151,7 +152,7 @@ pub struct Statistics {
     /// How many rows were taken to be false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub false_reports: Option<u64>,
-    /// What the world may be told of privacy, if only these figures leave the collector.
+    /// What the world may be told about privacy, if only these figures leave the collector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shuffled: Option<Amplified>,
     /// Mean of each coordinate of the sketch.
@@ -162,9 +163,9 @@ pub struct Statistics {
     pub sketch_squared_norm: Told,
     /// Mean squared length of the rows.
     pub squared_norm: Told,
-    /// Covariance of each pair of coordinates of the sketch, the noise's part taken off.
+    /// Covariance of each pair of coordinates of the sketch, the noise's part subtracted.
     pub covariance: Told,
-    /// Share of rows with a positive coordinate (bits), or in each zone (symbols), the flips' part taken off.
+    /// Share of rows with a positive coordinate (bits), or in each zone (symbols), the flips' part subtracted.
     pub share: Told,
     /// Share of rows by the nearest centroid.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,7 +220,8 @@ pub fn of(release: &Release, options: &Options<'_>) -> Result<Statistics, Librar
 
 /// How the figures of `after` differ from those of `before`: positive means more in `after`.
 ///
-/// The two are taken as independent: intervals are too wide, never too narrow, where people are in both with like values.
+/// The two are taken as independent: intervals are too wide, never too narrow, where people are in both with similar
+/// values.
 pub fn difference(before: &Release, after: &Release, options: &Options<'_>) -> Result<Statistics, LibraryError> {
     after.certificate().same_projection(before.certificate())?;
     if options.shuffled.is_some() {

@@ -2,7 +2,7 @@
 //!
 //! Feldman, McMillan and Talwar, "Hiding among the clones" (FOCS 2021), Theorem 3.2 computed numerically. If every report
 //! is epsilon0-private for ANY two inputs, each other report is, with probability e^-epsilon0, a clone of one of the two
-//! neighbours' reports, either with equal chance. The multiset then tells no more of one person than the pair
+//! neighbours' reports, either with equal chance. The multiset then tells no more about one person than the pair
 //!   `(A + D, C - A + 1 - D)` against `(A + 1 - D, C - A + D)`,
 //! `C ~ Bin(n - 1, e^-epsilon0)`, `A ~ Bin(C, 1/2)`, `D ~ Bernoulli(e^epsilon0 / (1 + e^epsilon0))`. The later bound of
 //! the same authors has an erratum and is not used. Every step rounds up: sums have positive terms only, clones are
@@ -136,7 +136,7 @@ fn delta_given(c: u64, local: f64, epsilon: f64) -> f64 {
         let term = gain * before - loss * here;
         sum += term.max(0.0);
         if a as f64 > 0.5 * c as f64 && before * (c + 1) as f64 <= 1e-6 * sum {
-            return sum + before * (c + 1) as f64; // what is left, at the most
+            return sum + before * (c + 1) as f64; // what is left, at most
         }
         before = here;
     }

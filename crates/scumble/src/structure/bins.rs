@@ -1,8 +1,8 @@
 //! Bins that add attributes which move together, from a public sample or from an earlier release of other rows.
 //!
-//! The main directions of the sample embed its attributes (of documents only their direction counts, not how often they occur); the set is split at the median of its own main direction, again
-//! and again, into k bins of nearly equal size; an attribute's sign is that of its correlation with its bin. Attributes
-//! that never occur are left to OPORP's seed.
+//! The main directions of the sample embed its attributes (of documents only their direction counts, not how often they
+//! occur). The set is split at the median of its own main direction, again and again, into k bins of nearly equal size;
+//! an attribute's sign is that of its correlation with its bin. Attributes that never occur are left to OPORP's seed.
 
 use super::svd::{Directions, Sample, gram, symmetric_eigen};
 use crate::error::{LibraryError, StructureError};

@@ -1,5 +1,5 @@
-//! Public components for the whole-record mechanisms: the mean of a public sample is taken off, its main directions are kept,
-//! and turned at random inside, so that every output carries as much as any other.
+//! Public components for the whole-record mechanisms: the mean of a public sample is subtracted, its main directions
+//! are kept and rotated at random within their span, so that every output carries as much as any other.
 
 use super::svd::Sample;
 use crate::error::{LibraryError, StructureError};

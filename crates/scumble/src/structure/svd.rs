@@ -20,7 +20,7 @@ pub(super) struct Sample {
 
 /// The leading directions of a sample.
 pub(super) struct Directions {
-    /// `r` numbers an attribute that was seen: its loading on each direction, times the direction's length.
+    /// `r` numbers per attribute that was seen: its loading on each direction, times the direction's length.
     pub(super) loadings: Vec<f64>,
     /// `r`.
     pub(super) count: usize,
@@ -29,7 +29,8 @@ pub(super) struct Directions {
 }
 
 impl Directions {
-    /// Every attribute at the same distance from the middle: those that move together lie together, however often they occur.
+    /// Every attribute at the same distance from the middle: those that move together are close together, however often
+    /// they occur.
     pub(super) fn by_direction_alone(mut self) -> Self {
         for loadings in self.loadings.chunks_exact_mut(self.count) {
             let length = loadings.iter().map(|x| x * x).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
@@ -67,7 +68,7 @@ impl Sample {
         Ok(Self { rows: (0..rows.len()).map(entries).collect(), mean, seen })
     }
 
-    /// Reads documents: counts are heavy-tailed and lengths differ, so that a row is the square roots of its values, at
+    /// Reads documents: counts are heavy-tailed and lengths differ, so a row is the square roots of its values, at
     /// length 1 (Hellinger).
     pub(super) fn of_documents(rows: Rows<'_>) -> Result<Self, StructureError> {
         let mut sample = Self::new(rows, false)?;

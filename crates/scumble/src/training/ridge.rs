@@ -151,7 +151,7 @@ mod tests {
         (Features::dense(values, dim), labels)
     }
 
-    /// Noisy classes are told apart, more noise asks for more penalty, and two classes have one plane.
+    /// Noisy classes are distinguished, more noise asks for more penalty, and two classes have one plane.
     #[test]
     fn noisy_classes_are_told_apart() {
         let fitted = |noise: f64| {

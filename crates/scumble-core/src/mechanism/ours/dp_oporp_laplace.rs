@@ -2,8 +2,8 @@
 //!
 //! Ours, on \[LL23\] Algorithm 4. Symbols: `u` private, p integers on the grid · `B` grid steps of β · `k` bins, `t`
 //! repetitions · `c` public clip · `ε`.
-//! The paper dismissed Laplace noise, rightly for dense projections, where Δ₁ = √k β. One attribute touches one bin of
-//! OPORP, so Δ₁ = β here, and pure noise beats Gaussian at every epsilon in use.
+//! The paper dismissed Laplace noise, rightly for dense projections, where Δ₁ = √k β. In OPORP one attribute touches
+//! one bin, so here Δ₁ = β, and pure noise beats Gaussian at every epsilon in use.
 //! Holds for: attribute, l1; pure.
 
 use crate::error::ParameterError;

@@ -1,6 +1,6 @@
 //! Lattice symbols: publish one of a few symbols per bin of OPORP, the cell of `J + n`.
 //!
-//! Ours, on \[LL23\] Algorithm 4. Symbols: `q` a bin's integer · `B` grid steps of β · `r` lattice points a β ·
+//! Ours, on \[LL23\] Algorithm 4. Symbols: `q` a bin's integer · `B` grid steps of β · `r` lattice points per β ·
 //! `J = sign(q) ⌈|q| r/B - 1/2⌉`, the nearest lattice point, ties toward 0 · `n` discrete staircase \[GV15\] for
 //! sensitivity r (for r = 1 two-sided geometric of ratio e^-ε) · `m` symbols, cells of `w` lattice points around 0, the
 //! first and the last unbounded · `t` repetitions of ε/t.
@@ -17,7 +17,7 @@ use crate::mechanism::{Perturbation, Prior};
 use crate::noise::{MOST_SYMBOLS, SymbolTable, staircase_weights};
 use crate::privacy::{Promise, Unit};
 
-/// Entries that a table may have before its far rows are merged: it travels in the certificate.
+/// Entries that a table may have before its far rows are merged, since the table travels in the certificate.
 const MOST_ENTRIES: u64 = 6144;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
@@ -42,7 +42,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let perturbation = match setup.parameters.lattice_steps {
         Some(r) => lattice(r)?,
         None => {
-            // The lattice that keeps most of a bin under the prior; the coarser one if two keep the same.
+            // The lattice that keeps most of a bin under the prior; the coarser one if two keep the same amount.
             let prior = Prior::new(setup.parameters);
             let all: Vec<_> =
                 [1, 2, 4, 8].into_iter().filter(|&r| u64::from(r) <= steps).map(lattice).collect::<Result<_, _>>()?;
@@ -57,7 +57,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     Ok(Recipe { grid, projection, perturbation, promise })
 }
 
-/// The table of `r` lattice points a β; checks all |J-J'| ≤ r in integers.
+/// The table of `r` lattice points per β; checks all |J-J'| ≤ r in integers.
 fn table(
     setup: &Setup<'_>,
     steps: u64,
@@ -80,7 +80,7 @@ fn table(
     Ok((Classes::Lattice { steps, per_beta: r, last: last - merged as u64 }, table))
 }
 
-/// Lattice points a cell: one where there are few symbols; for many, a little wider than the uniform quantiser of least
+/// Lattice points per cell: one if there are few symbols; for many, a little wider than the uniform quantiser of least
 /// error for the noisy bins (Max: 0.335 deviations for 16), because a prior that is too small costs more than one too large.
 fn cell_width(setup: &Setup<'_>, symbols: usize, r: u64, noise_variance: f64) -> usize {
     if symbols < 8 {

@@ -3,7 +3,7 @@
 //! Ours, on \[LL23\] Algorithm 4. Symbols: `m` zones cut at public thresholds · `E = e^ε` · a zone stays with probability
 //! `E/(E+m-1)` and becomes any other with `1/(E+m-1)` · `t` repetitions of ε/t.
 //! A value on a threshold belongs to the zone nearer to zero; the thresholds `-0` and `0` cut out zero itself.
-//! Holds for: one attribute moving by ANY amount (so also for β as large as the range), still one bin an attribute. Not
+//! Holds for: one attribute moving by ANY amount (so also for β as large as the range), but one bin per attribute. Not
 //! l1: eight touched bins cost 8ε.
 
 use crate::error::{MechanismError, NoProof, ParameterError};
@@ -57,8 +57,8 @@ fn integer_cuts(thresholds: &[f64], grid: &Grid) -> Result<Vec<i64>, ParameterEr
     }
 }
 
-/// What the zones of sparse rows may keep less than the best, of a bin's energy: the best is flat, and small values are
-/// how most sparse rows differ.
+/// How much less of a bin's energy than the best the zones of sparse rows may keep: the optimum is flat, and most
+/// sparse rows differ in small values.
 const SPARE: f64 = 0.1;
 
 /// Zones around zero that keep most of a bin under the prior: three up to ε = 4, five above.

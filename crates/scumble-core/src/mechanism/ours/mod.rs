@@ -1,4 +1,4 @@
-//! The mechanisms that are ours, one file each.
+//! Our own mechanisms, one file each.
 
 pub(crate) mod dp_oporp_laplace;
 pub(crate) mod dp_oporp_lattice;

@@ -2,7 +2,7 @@
 //!
 //! Warner's randomized response \[W65\] beside Raw-data-G-OPT of \[LL23\]. Symbols: `u` private, p integers on the grid ·
 //! `b` public threshold · `ε` · flip `1/(1+e^ε)` at every value. All bits are flipped alike, so the share of rows above b
-//! is told for each attribute.
+//! can be estimated for each attribute.
 //! Holds for: one attribute moving by ANY amount. Not l1: eight touched attributes cost 8ε.
 
 use crate::error::ParameterError;

@@ -5,7 +5,7 @@
 //! NOT differential privacy: A depends on the data, so a neighbour has another set, and a bit outside A goes out
 //! unchanged with certainty. p=2, k=1, W=(1,1), β=1, u=(1,.5), u'=(0,.5): Pr[-1] is 0 for u and positive for u'.
 //! Departures: the numbers are called nominal; there is no guarantee to put in a ledger. On OPORP, where one attribute
-//! touches one bin a repetition, the budget is shared by min(|A|, t) bits. The noise is √|A| times a rounded Gaussian.
+//! touches one bin per repetition, min(|A|, t) bits share the budget. The noise is √|A| times a rounded Gaussian.
 
 use crate::error::{NoProof, ParameterError, Refusal};
 use crate::mechanism::MechanismId;
@@ -28,7 +28,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let gaussian = matches!(id, MechanismId::IdpSignrpG | MechanismId::IdpSignoporpG);
     let grid = setup.grid(STEPS)?;
     let steps = steps_per_output(setup, &projection, &grid)?; // Algorithm 10: I_j = 1 where |x_j| ≤ B_j
-    // Lines 2 and 3: A, for every row when it runs. Of the coordinates in A, one attribute enters all of a dense projection, but one bin a repetition of OPORP.
+    // Lines 2 and 3: A, per row at run time. One attribute enters all of A if dense, in OPORP one bin per repetition.
     let touched = if oporp { setup.parameters.repeats } else { setup.parameters.k };
     let inner = if gaussian {
         // Algorithm 9, lines 4 and 5: Δ₂ = B √|A| unscaled, so σ* for one coordinate times √|A|.

@@ -1,4 +1,4 @@
-//! The perturbations on blocks of projected rows: each value by itself, so that the order of values does not matter.
+//! The perturbations on blocks of projected rows: each value by itself, so the order of values does not matter.
 //!
 //! The law is that of [`Perturbation::apply`]; only the random bits are spent in another order.
 
@@ -9,9 +9,9 @@ use crate::projection::{LANES, Sketches};
 /// What a block of projected values has become.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Released {
-    /// Bits: eight outputs a byte; symbols: one output a byte; lane by lane.
+    /// Bits: eight outputs per byte; symbols: one output per byte; lane by lane.
     pub(crate) codes: Vec<u8>,
-    /// Released values, lane by lane; values of more than 16 bits stay in the sketches.
+    /// Released values, lane by lane; those of more than 16 bits stay in the sketches.
     pub(crate) values: Vec<i16>,
     /// Exact values where `values` cannot hold them.
     pub(crate) wide: Vec<(usize, i64)>,
@@ -28,7 +28,7 @@ pub(crate) enum BlockPerturbation {
 }
 
 impl BlockPerturbation {
-    /// `None` where a perturbation looks at whole rows, or has no tables for values up to `bound`.
+    /// `None` for a perturbation that looks at whole rows, or has no tables for values up to `bound`.
     pub(crate) fn new(perturbation: &Perturbation, bound: i64) -> Option<Self> {
         let fits = i32::try_from(bound).is_ok();
         match perturbation {
@@ -52,7 +52,7 @@ impl BlockPerturbation {
         }
     }
 
-    /// Perturbs a block. What comes out of 32-bit sketches replaces them.
+    /// Perturbs a block. Results from 32-bit sketches replace the sketches.
     pub(crate) fn apply(&self, x: &mut Sketches, out: &mut Released, source: &mut impl LaneSource) {
         match (self, x) {
             (Self::Flips(flips), Sketches::I16(x)) => flips.draw(x, out.bits(x.len()), source),
@@ -97,24 +97,24 @@ fn prepared(x: i64, shift: u32, clip: Option<i64>) -> i64 {
 }
 
 impl Released {
-    /// True if the block is here, as codes or values of 16 bits; else it has stayed in the sketches.
+    /// True if the block is here, as codes or 16-bit values; else it stayed in the sketches.
     pub(crate) fn is_narrow(&self, sketches: &Sketches) -> bool {
         matches!(sketches, Sketches::I16(_)) || !self.codes.is_empty()
     }
 
-    /// Room for the bits of so many values.
+    /// Room for the bits of this many values.
     fn bits(&mut self, values: usize) -> &mut [u8] {
         self.codes.resize(values.div_ceil(8 * LANES) * LANES, 0);
         &mut self.codes
     }
 
-    /// Room for the symbols of so many values.
+    /// Room for the symbols of this many values.
     fn symbols(&mut self, values: usize) -> &mut [u8] {
         self.codes.resize(values, 0);
         &mut self.codes
     }
 
-    /// Draws noise for so many values; 0 stands where it is wide.
+    /// Draws noise for this many values; 0 stands in for wide ones.
     fn draw(&mut self, noise: &BlockNoise, values: usize, source: &mut impl Source) {
         self.noise.resize(values, 0);
         noise.fill(&mut self.noise, &mut self.wide_noise, source);

@@ -5,7 +5,7 @@ use crate::facts::Fact;
 /// A public map from a bin's integer to a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Classes {
-    /// The nearest of `per_beta` lattice points a β, ties TOWARD 0, numbered from `-last`; beyond `last` the same class.
+    /// The nearest of `per_beta` lattice points per β, ties TOWARD 0, numbered from `-last`; past `last`, its class.
     Lattice {
         /// `B`: grid steps of β.
         steps: u64,
@@ -59,7 +59,7 @@ impl Classes {
         })
     }
 
-    /// The upper borders of all classes but the last, in grid steps. (On which side a border lies costs no utility.)
+    /// The upper borders of all classes but the last, in grid steps. (Which side a border belongs to costs no utility.)
     pub fn borders(&self) -> Vec<f64> {
         match self {
             Self::Lattice { steps, per_beta, last } => {

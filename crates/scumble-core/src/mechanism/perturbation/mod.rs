@@ -55,7 +55,7 @@ pub enum Perturbation {
     },
     /// A vertex of the cube that agrees with the whole row more than chance. Its bits are not independent.
     Cap(Cap),
-    /// One of a few symbols, drawn from the row of the table that the coordinate's class has.
+    /// One of a few symbols, drawn from the table's row for the coordinate's class.
     Symbols {
         /// Which class a coordinate is in.
         classes: Classes,
@@ -66,7 +66,7 @@ pub enum Perturbation {
     Individual {
         /// `B_j`, as above.
         steps: Vec<u64>,
-        /// How many coordinates one attribute enters at the most.
+        /// The most coordinates that one attribute enters.
         touched: usize,
         /// How those coordinates are perturbed.
         inner: IndividualNoise,
@@ -170,7 +170,7 @@ impl Perturbation {
         }
     }
 
-    /// Perturbs the projected row in place from its own stream: the very draws that [`BlockPerturbation`] makes of it.
+    /// Perturbs the projected row in place from its own stream: the very draws that [`BlockPerturbation`] makes for it.
     ///
     /// `tables` are those of the noise, unless it has none.
     ///
@@ -249,7 +249,7 @@ impl Perturbation {
     }
 
     /// What each symbol (or bit) says about its bin under a prior; `step` is the value of one grid step. `None` for
-    /// values, and for bits that are no function of the one bin.
+    /// values, and for bits that are not a function of one bin.
     pub(crate) fn posterior(&self, prior: &Prior, step: f64) -> Option<Posterior> {
         let (borders, law) = match self {
             Self::Symbols { classes, table } => {

@@ -18,7 +18,7 @@ use crate::vectors::Grid;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-/// A bit per bin of a projection that puts each attribute into one bin of each repetition. `table` makes the rule for
+/// One bit per bin of a projection that puts each attribute into one bin of each repetition. `table` makes the rule for
 /// ε/t, `side` says where its plus side begins.
 pub(crate) fn per_bin(
     setup: &Setup<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn above(setup: &Setup<'_>, grid: &Grid) -> Result<Side, ParameterErr
     }
 }
 
-/// A bit per output of a dense projection, a fair coin at zero: each of k bits spends ε/k.
+/// One bit per output of a dense projection, a fair coin at zero: each of k bits spends ε/k.
 pub(crate) fn per_output(
     setup: &Setup<'_>,
     table: impl FnOnce(&BigRational) -> Result<FlipTable, ParameterError>,

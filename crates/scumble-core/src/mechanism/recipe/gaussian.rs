@@ -16,7 +16,7 @@ use crate::projection::Projection;
 use crate::vectors::{Grid, power_of_two};
 use num_rational::BigRational;
 
-/// Table entries grow with sigma: the grid for Gaussian noise keeps sigma near this many steps at the most.
+/// Table entries grow with sigma: the grid for Gaussian noise keeps sigma at about this many steps or fewer.
 const SIGMA_STEPS: f64 = 16384.0;
 
 /// Where sigma comes from.
@@ -32,7 +32,7 @@ pub(crate) enum Sigma {
 
 /// The integers after dropping the fraction bits of the weights, plus noise of Delta_2 as realised by this projection.
 ///
-/// `row_norm`: about what the largest row of W has, for the choice of the grid only.
+/// `row_norm`: roughly the largest norm of a row of W, used only to choose the grid.
 pub(crate) fn gaussian(
     setup: &Setup<'_>,
     projection: Projection,
@@ -109,7 +109,7 @@ impl Setup<'_> {
         Ok(analytic.max(least))
     }
 
-    /// The rounded Gaussian at `sigma` steps, with the delta that is shown for it in exact arithmetic.
+    /// The rounded Gaussian at `sigma` steps, with the delta that is proven for it in exact arithmetic.
     ///
     /// The continuous mechanism's own delta, and `(1+e^epsilon) k eta` for the table's distance eta from that law.
     pub fn checked_gaussian(&self, sigma: f64, delta_2: f64) -> Result<(Noise, Guarantee), ParameterError> {

@@ -1,4 +1,4 @@
-//! Recipes: how noise and flips are made private, once each. An algorithm's file names the projection and takes one.
+//! Recipes: how noise and flips make values private, each once. An algorithm's file names a projection and a recipe.
 
 pub(crate) mod flips;
 pub(crate) mod gaussian;
@@ -19,6 +19,6 @@ pub(crate) struct Recipe {
     pub projection: Projection,
     /// What is done to the projected integers.
     pub perturbation: Perturbation,
-    /// What may be said of the result.
+    /// What may be claimed about the result.
     pub promise: Promise,
 }

@@ -5,7 +5,7 @@ use crate::mechanism::parameters::Setup;
 use crate::projection::Projection;
 use crate::vectors::Grid;
 
-/// What a sensitivity beyond 64 bits is refused with.
+/// The error for a sensitivity beyond 64 bits.
 pub(crate) fn too_large() -> ParameterError {
     MechanismError::BetaSteps.into()
 }

@@ -45,11 +45,11 @@ impl Gain {
         let along = self.share * (self.along + self.mean * self.mean) + (1.0 - self.share) - overall * overall;
         let across = self.share * self.across + 1.0 - self.share;
         let variance = (along * aligned + across * (squared_norm - aligned)) / (overall * overall);
-        (value, variance + squared_norm / self.k) // the last term is the projection's own error, at the most
+        (value, variance + squared_norm / self.k) // the last term is the projection's own error, at most
     }
 
     /// An interval for `<x^,q>` of one record that misses with probability at most `miss`, or `None` where uniform
-    /// vertices alone are that frequent: then the release tells a ranking, no value.
+    /// vertices alone are that frequent: then the release gives a ranking but no value.
     pub fn interval(&self, score: f64, squared_norm: f64, miss: f64) -> Option<(f64, f64)> {
         // Every uniform vertex may miss; members of the cap have what is left.
         let left = (miss - (1.0 - self.share)) / self.share;
@@ -58,7 +58,7 @@ impl Gain {
         }
         let variance = squared_norm * (self.along.max(self.across) / (self.mean * self.mean) + 1.0 / self.k);
         let half = two_sided_quantile(left) * variance.sqrt();
-        let value = score / self.mean; // not cut at |q|: the projection may have shortened the query
+        let value = score / self.mean; // not capped at |q|: the projection may have shortened the query
         Some((value - half, value + half))
     }
 }
@@ -139,7 +139,7 @@ mod tests {
                 assert!(relative.abs() < 0.02 || standard.abs() < 5.0, "{epsilon} {relative} {standard}");
                 assert!(relative.abs() < 0.06, "{epsilon} {relative}");
                 assert_eq!(coverage.is_some(), has_interval, "{epsilon}");
-                // 95% but for 5 standard deviations of 3000 trials.
+                // 95% less 5 standard deviations of 3000 trials.
                 assert!(coverage.is_none_or(|held| held > 0.93), "{epsilon} {coverage:?}");
             }
         }

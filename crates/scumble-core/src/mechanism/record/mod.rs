@@ -1,7 +1,7 @@
 //! Unit `record`: publish a vertex of the cube by PrivCube or signcap, whichever the id says.
 //!
-//! Both take any function of the row, so neither range nor grid nor projection enters the proof; they only carry the row
-//! to k integers. Default projection: OPORP, which lost least on embeddings of several; Rademacher where k exceeds p.
+//! Both take any function of the row, so neither range nor grid nor projection enters the proof; they only map the row
+//! to k integers. Default projection: OPORP, which lost least of several on embeddings; Rademacher where k exceeds p.
 
 mod gain;
 mod odds;
@@ -40,7 +40,7 @@ pub enum Cap {
     Privbook(Privbook),
 }
 
-/// The recipe of a whole-record law: any function of the row may come before it.
+/// The recipe of a whole-record law: any function of the row may precede it.
 fn recipe(
     setup: &Setup<'_>,
     cap: impl FnOnce(usize, &BigRational) -> Result<Cap, ParameterError>,

@@ -42,7 +42,7 @@ impl Odds {
         WorstRatio { num: self.numer.clone(), den: Self::denom(), power: 1 }
     }
 
-    /// How often a member of a cap of `cap` vertices out of 2^k is drawn by weight `E - 1`, beside all by weight 1.
+    /// How often a member of a cap of `cap` out of 2^k vertices is drawn by its excess weight `E - 1`, all having 1.
     pub fn share(&self, cap: &BigUint, k: usize) -> f64 {
         let cap = self.excess() * cap;
         ratio(&cap, &(&cap + (Self::denom() << k)))

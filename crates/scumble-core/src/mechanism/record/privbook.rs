@@ -5,8 +5,8 @@
 //! weights add up to `M num + (K - M) den` for EVERY record, so each probability lies in `[den, num]` over that total:
 //! pure epsilon between any two records, whatever the ranking is. The ranking is by integer inner products, so that it is
 //! the same on every machine; ties go to the lower word.
-//! Both a favoured rank and another are always drawn, and the word of a rank is found by loops whose length depends on K
-//! only: time tells neither the ranking nor which kind of rank was published.
+//! Both a favoured rank and another are always drawn, and the word of a rank is found by loops whose length depends on
+//! K only: the running time reveals neither the ranking nor which kind of rank was published.
 
 use super::odds::Odds;
 use super::{Cap, STEPS};
@@ -170,14 +170,14 @@ impl Privbook {
 
 /// `M = max(1, round(2 K e^-epsilon))`, at most half of the words, exactly.
 pub(crate) fn favoured(words: usize, epsilon: &BigRational) -> usize {
-    // e^-epsilon is irrational, so that 160 bits of it decide every rounding but by a miracle, which costs no privacy.
+    // e^-epsilon is irrational, so 160 bits of it decide every rounding except by a miracle, which costs no privacy.
     let share = exp_floor(&-epsilon, 160);
     let round = (share * BigInt::from(4 * words) + (BigInt::from(1) << 160u32)).div_floor(&(BigInt::from(1) << 161u32));
     round.to_usize().unwrap_or(usize::MAX).clamp(1, words / 2)
 }
 
-/// The word of each lane's rank: larger scores first, of equal ones the lower word. By bisection on the score and one walk
-/// for ties; every look is at all words.
+/// The word of each lane's rank: larger scores first, among equals the lower word. By bisection on the score and one
+/// walk for ties; every step looks at all words.
 fn word_of_rank(scores: &[i32], ranks: &[u32; LANES]) -> [u32; LANES] {
     let scores = scores.as_chunks::<LANES>().0;
     // The largest t with at least rank + 1 scores of t or more: bit by bit, from the sign on.
@@ -202,7 +202,7 @@ fn word_of_rank(scores: &[i32], ranks: &[u32; LANES]) -> [u32; LANES] {
             above[lane] += u32::from(scores[lane] > threshold[lane]);
         }
     }
-    // Of the words with that very score, the one with as many before it as ranks are left.
+    // Of the words with exactly that score, the one preceded by as many of them as there are ranks left.
     let (mut found, mut seen) = ([0u32; LANES], above);
     for (word, scores) in (0u32..).zip(scores) {
         for lane in 0..LANES {

@@ -6,7 +6,7 @@
 //! probability lies in `[1, E]` over that total: pure epsilon between any two records, with no assumption on norms,
 //! ranges or floats. `E` is an integer over 2^64 rounded down, which rounds toward more noise.
 //! Sampled as a mixture: a uniform vertex with weight `2^k`, a member of the cap with weight `M (E-1)`. Both are always
-//! drawn, by loops whose length depends on k only: time tells neither the weights nor which of the two was published.
+//! drawn, by loops whose length depends on k only: the running time reveals neither the weights nor which is published.
 
 use super::odds::Odds;
 use super::vertices::{Vertices, WEIGHT_LIMIT};
@@ -25,7 +25,7 @@ use std::cell::RefCell;
 const SPREAD: f64 = 2.5;
 
 thread_local! {
-    static VERTICES: RefCell<Vertices> = RefCell::default(); // 0.9 MB at k = 128: not made anew for every row
+    static VERTICES: RefCell<Vertices> = RefCell::default(); // 0.9 MB at k = 128: not rebuilt for every row
 }
 
 /// The mechanism with its public integers.
@@ -48,7 +48,7 @@ impl Privcube {
         Self::for_purpose(k, epsilon, None)
     }
 
-    /// The same with the cap that suits a purpose. The cap is public, so that the proof is the same for any.
+    /// The same with the cap that suits a purpose. The cap is public, so the proof is the same for any.
     pub(crate) fn for_purpose(
         k: usize,
         epsilon: &BigRational,
@@ -103,7 +103,7 @@ impl Privcube {
         self.odds.worst_ratio()
     }
 
-    /// What an estimator needs to know of the release; public.
+    /// What an estimator needs to know about the release; public.
     pub fn gain(&self) -> Gain {
         self.gain
     }
@@ -172,7 +172,7 @@ impl Privcube {
         let ties = vertices.at(last);
         let mut hits = vec![0u128; 1 << self.k]; // of the M * ties draws (rank, tie)
         for rank in 0..self.cap {
-            // Below the last level the tie is not looked at, so one look stands for all.
+            // Below the last level the tie is not looked at, so one look covers all.
             if vertices.locate(rank).0 < last {
                 hits[self.member(w, vertices, last, rank, 0) as usize] += ties;
             } else {
@@ -217,7 +217,7 @@ fn pack(vertex: u128, k: usize, out: &mut [u8]) {
     out.copy_from_slice(&bytes[..out.len()]);
 }
 
-/// Mean and mean square of `<y,w>` over the cap, the last level counted by its share.
+/// Mean and mean square of `<y,w>` over the cap, where the last level counts by its share.
 fn cap_moments(vertices: &Vertices, norm1: f64, cap: u128) -> (f64, f64) {
     let (last, _) = vertices.locate(cap - 1);
     let (mut left, mut first, mut second) = (cap, 0.0, 0.0);

@@ -102,7 +102,7 @@ impl Signcap {
         squared_norm * (1.0 - c2) + signs_times_query * signs_times_query * (c2 - c1 * c1)
     }
 
-    /// What an estimator of `<x^,q>` needs to know of the release; public. Holds for Gaussian-like projections.
+    /// What an estimator of `<x^,q>` needs to know about the release; public. Holds for Gaussian-like projections.
     pub fn gain(&self) -> Gain {
         let k = self.k as f64;
         // E|x|_1/|x|_2 and the mean of its square, for x uniform on the sphere.

@@ -2,7 +2,7 @@
 //!
 //! For `w` in -7..=7 the penalty of a vertex `y` of {-1,1}^k is `d = sum of |w_i| over the i where y_i w_i < 0`, so that
 //! `<y,w> = |w|_1 - 2d`. `N_i(d)` counts the choices for the first i coordinates with penalty d:
-//! `N_i(d) = N_{i-1}(d) + N_{i-1}(d - |w_i|)`. No penalty above `7k/2` is kept: half of all vertices lie at or below
+//! `N_i(d) = N_{i-1}(d) + N_{i-1}(d - |w_i|)`. No penalty above `7k/2` is kept: half of all vertices are at or below
 //! `|w|_1 / 2`. The weights are private: every loop runs over a range that depends on k only.
 
 /// The largest absolute weight.
@@ -61,7 +61,7 @@ impl Vertices {
         self.row(self.k)[penalty]
     }
 
-    /// Where vertex number `rank` in order of penalty lies: its penalty, and its number among those of that penalty.
+    /// Where vertex number `rank` in order of penalty is: its penalty, and its number among those of that penalty.
     pub fn locate(&self, rank: u128) -> (usize, u128) {
         let (mut penalty, mut below, mut sum) = (0, 0, 0u128);
         for &count in self.row(self.k) {

@@ -1,4 +1,4 @@
-//! AES-128 in counter mode with VAES, two blocks a register: the same bytes as `ctr::Ctr128LE<aes::Aes128>`.
+//! AES-128 in counter mode with VAES, two blocks per register: the same bytes as `ctr::Ctr128LE<aes::Aes128>`.
 
 use crate::simd::avx2;
 use std::arch::x86_64::*;
@@ -30,7 +30,7 @@ impl Vaes {
         Some(Self { keys })
     }
 
-    /// The blocks from this counter on, one after the other; the last may be cut.
+    /// The blocks from this counter on, one after another; the last may be cut short.
     pub(in crate::noise) fn fill(&self, counter: u128, out: &mut [u8]) {
         // SAFETY: VAES and AVX2 were found when the key was expanded.
         unsafe { self.write(counter, out) }

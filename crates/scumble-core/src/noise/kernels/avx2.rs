@@ -171,7 +171,7 @@ pub(super) fn symbols(
 ) {
     let classifier = Classifier::new(cuts);
     assert!(borders.len() < 16, "at most 16 symbols");
-    let levels = usize::BITS - borders.len().leading_zeros(); // so many halvings leave no border
+    let levels = usize::BITS - borders.len().leading_zeros(); // this many halvings leave no border
     let nodes = Nodes::new(levels, borders);
     let (all, last) = (_mm256_set1_epi8((1 << levels) - 1), _mm256_set1_epi8(borders.len() as i8));
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES)).zip(out.chunks_exact_mut(LANES));
@@ -186,7 +186,7 @@ pub(super) fn symbols(
             tied = _mm256_or_si256(tied, equal);
             below
         };
-        // One after the other, not in a loop: only so everything stays in registers.
+        // One after another, not in a loop: only then does everything stay in registers.
         let a = is_below(nodes.one.of(class));
         if levels > 1 {
             let b = is_below(of_two(&nodes.two, class, a));
@@ -214,7 +214,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// Where borders are missing the last is repeated.
+    /// Where borders are missing, the last is repeated.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn new(levels: u32, borders: &[Prefixes]) -> Self {

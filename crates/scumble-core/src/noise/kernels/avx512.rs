@@ -1,4 +1,4 @@
-//! The kernels for AVX-512: 32 values a register as words of 16 bits, answers as masks, tables of 32 words a register.
+//! The kernels for AVX-512: 32 values per register as 16-bit words, answers as masks, tables of 32 words per register.
 
 use super::avx2::list;
 use super::{Cuts, FLIP_CLASSES, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
@@ -44,7 +44,7 @@ fn plus_one(v: __m512i, mask: u32) -> __m512i {
     _mm512_mask_add_epi16(v, mask, v, _mm512_set1_epi16(1))
 }
 
-/// Thresholds of 16 classes, two nodes a register.
+/// Thresholds of 16 classes, two nodes per register.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn table([first, second]: [&Prefixes; 2]) -> __m512i {
@@ -120,7 +120,7 @@ pub(super) fn symbols(
 ) {
     let classifier = Classifier::new(cuts);
     assert!(borders.len() < 16, "at most 16 symbols");
-    let levels = usize::BITS - borders.len().leading_zeros(); // so many halvings leave no border
+    let levels = usize::BITS - borders.len().leading_zeros(); // this many halvings leave no border
     let nodes = Nodes::new(levels, borders);
     let (order, last) = (load(&ORDER), _mm512_set1_epi16(borders.len() as i16));
     let outputs = x.chunks_exact(LANES).zip(random.chunks_exact(2 * LANES)).zip(out.chunks_exact_mut(LANES));
@@ -131,7 +131,7 @@ pub(super) fn symbols(
         let (mut reached, mut tied) = (_mm512_setzero_si512(), 0);
         for level in 0..MOST_LEVELS {
             if level == levels {
-                break; // a loop to a constant is unrolled: only so everything stays in registers
+                break; // a loop to a constant is unrolled: only then does everything stay in registers
             }
             let threshold = nodes.thresholds(level, _mm512_add_epi16(_mm512_slli_epi16::<4>(reached), class));
             reached = plus_one(_mm512_add_epi16(reached, reached), _mm512_cmpge_epu16_mask(draw, threshold));
@@ -156,7 +156,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// Where borders are missing the last is repeated.
+    /// Where borders are missing, the last is repeated.
     #[inline]
     #[target_feature(enable = "avx512bw")]
     fn new(levels: u32, borders: &[Prefixes]) -> Self {

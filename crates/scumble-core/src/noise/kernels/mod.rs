@@ -1,7 +1,7 @@
 //! Samplers that work on blocks: prefixes of uniform reals against tables, many at a time.
 //!
 //! A kernel decides all draws that their first bits decide and lists the others, in order, for the caller to extend by
-//! fresh bits: a tie is never drawn again. Each is plain Rust and written for each level, equal bit for bit.
+//! fresh bits: a tie is never drawn again. Each exists in plain Rust and for each level, equal bit for bit.
 
 #![allow(unsafe_code)] // only to call and to be vector kernels
 #![cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))] // plain kernels need less
@@ -35,7 +35,7 @@ const OCTAVES: u32 = 12;
 const UNUSED: u32 = 7;
 
 /// Cells of reals below 1, as 31 bits: each octave (1/2 to 1, 1/4 to 1/2, ..) has equally many, so that likely and
-/// unlikely reals are told apart equally well, and the likely ones need little room in the cache.
+/// unlikely reals are resolved equally well, and the likely ones need little room in the cache.
 #[derive(Debug, Clone)]
 pub(crate) struct Guide {
     /// Thresholds above the cell `<< 16`, and the [`Guide::rest`] of the one inside it.
@@ -59,7 +59,7 @@ impl Guide {
         ((position(draw) >> (23 - self.bits)) as usize).saturating_sub(self.base() as usize)
     }
 
-    /// Where a draw stands in its cell.
+    /// The position of a draw within its cell.
     #[inline(always)]
     pub(super) fn rest(&self, draw: u32) -> u32 {
         position(draw) & self.rest_mask()
@@ -85,7 +85,7 @@ fn position(draw: u32) -> u32 {
     }
 }
 
-/// Where a projected value stands among ascending cuts: class c has c cuts below it.
+/// Where a projected value is among ascending cuts: class c has c cuts below it.
 #[derive(Debug, Clone)]
 pub(crate) struct Cuts {
     /// `x > cut` reaches the next class.
@@ -100,7 +100,7 @@ pub(crate) struct Cuts {
 
 impl Cuts {
     /// The classes that `same(a, b)` makes of the values up to `bound`, cut off at 16 bits; `None` if they are more than
-    /// `most`, or do not end there. What is the same at both ends of a row of values must be so between them.
+    /// `most`, or do not end there. What is the same at both ends of a run of values must be the same between them.
     pub(crate) fn new(bound: i64, most: usize, same: impl Fn(i64, i64) -> bool) -> Option<Self> {
         let narrow = bound.min(i16::MAX.into()) as i16;
         if !same(narrow.into(), bound) || !same((-narrow).into(), -bound) {
@@ -128,7 +128,7 @@ impl Cuts {
         usize::from(self.classes[at as usize])
     }
 
-    /// Offset and factor for cuts that lie evenly, up to rounding: those around the likely ones, tried on every value.
+    /// Offset and factor for evenly spaced cuts, up to rounding: those around the likely ones, tried on every value.
     fn find_reciprocal(&self) -> Option<(i16, u16)> {
         let [first, .., last] = self.cuts[..] else { return None };
         let (first, steps) = (i32::from(first), self.cuts.len() as i32 - 1);
@@ -161,7 +161,7 @@ impl<const N: usize> Prefixes<N> {
 }
 
 kernel! {
-    /// One bit a value: 1 in classes from `plus_from` on, flipped where the random word is below the class's threshold.
+    /// One bit per value: 1 in classes from `plus_from` on, flipped if the random word is below the class's threshold.
     /// Eight outputs (of `LANES` values each) share a byte, the first most significant. Draws that tie
     /// are listed.
     ///
@@ -172,7 +172,7 @@ kernel! {
     )
 }
 kernel! {
-    /// One symbol a value: how many of its class's borders the random word has reached. Random bits as for [`flip`].
+    /// One symbol per value: how many of its class's borders the random word has reached. Random bits as for [`flip`].
     /// Draws that tie are listed.
     symbols(
         x: &[i16], cuts: &Cuts, borders: &[Prefixes], random: &[u8], out: &mut [u8], ties: &mut Vec<u32>,

@@ -1,4 +1,4 @@
-//! The kernels for NEON: an output is two registers of bytes. Guided draws look up cells one by one, as the plain kernel.
+//! The kernels for NEON: an output is two registers of bytes. Guided draws look up cells singly, like the plain kernel.
 
 pub(super) use super::scalar::guided;
 use super::{CLASSES, Cuts, FLIP_CLASSES, LANES, Prefixes};
@@ -110,7 +110,7 @@ pub(super) fn symbols(
 ) {
     assert!((1..16).contains(&borders.len()), "2 to 16 symbols");
     assert!(random.len() >= 2 * x.len() && out.len() >= x.len(), "a draw and room for every value");
-    // So many halvings leave no border. As constants their look-ups stay in registers.
+    // This many halvings leave no border. With constants, their look-ups stay in registers.
     match usize::BITS - borders.len().leading_zeros() {
         1 => symbols_by::<1>(x, cuts, borders, random, out, ties),
         2 => symbols_by::<2>(x, cuts, borders, random, out, ties),
@@ -153,7 +153,7 @@ fn symbols_by<const HALVINGS: usize>(
 /// Byte tables of the borders as a tree: the one in the middle, those in the middle of each half, and so on.
 type Nodes = [[u8; CLASSES]; 15];
 
-/// The high and the low bytes. Where borders are missing the last is repeated.
+/// The high and the low bytes. Where borders are missing, the last is repeated.
 fn nodes(halvings: usize, borders: &[Prefixes]) -> [Nodes; 2] {
     let mut nodes = [[[0; CLASSES]; 15]; 2];
     for halving in 0..halvings {

@@ -66,7 +66,7 @@ fn are_finite(most: __m256i) -> bool {
 
 #[target_feature(enable = "avx2")]
 pub(super) fn quantise_f32_i16(q: Quantiser, from: &[f32], to: &mut [i16]) -> bool {
-    // Twice the bounds are exact, and are rounded to the bounds: nothing is left to be clipped afterwards.
+    // Twice the bounds are exact, and are rounded to the bounds: no clipping is needed afterwards.
     let rounding = Rounding::new(q, (2.0 * q.bounds.0 as f32, 2.0 * q.bounds.1 as f32));
     let mut most = _mm256_setzero_si256();
     let (blocks, rest) = from.as_chunks::<16>();
@@ -236,7 +236,7 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], bins: &[Bin], starts: &[i1
     }
 }
 
-/// Signed sums of every pattern of a group, for one register of lanes: 32 bytes an entry.
+/// Signed sums of every pattern of a group, for one register of lanes: 32 bytes per entry.
 type GroupTable = [[u8; 32]; 1 << GROUP];
 
 /// The tables of a pass, on cache lines of their own.

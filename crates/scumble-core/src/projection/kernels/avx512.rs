@@ -1,5 +1,5 @@
-//! The kernels for AVX-512. The 32 rows of a block are one register of 16-bit words. Transpositions are bound by a unit
-//! that is as wide in AVX2: they are its kernels.
+//! The kernels for AVX-512. The 32 rows of a block are one register of 16-bit words. Transpositions are limited by a
+//! unit that is just as wide in AVX2, so they use its kernels.
 
 use super::avx2::{Factors, are_offsets};
 pub(super) use super::avx2::{transpose_i16, transpose_i32, transpose_u8, untranspose_i16, untranspose_u8};
@@ -66,7 +66,7 @@ fn are_finite(most: __m512i) -> bool {
 
 #[target_feature(enable = "avx512f")]
 pub(super) fn quantise_f32_i16(q: Quantiser, from: &[f32], to: &mut [i16]) -> bool {
-    // Twice the bounds are exact, and are rounded to the bounds: nothing is left to be clipped afterwards.
+    // Twice the bounds are exact, and are rounded to the bounds: no clipping is needed afterwards.
     let rounding = Rounding::new(q, (2.0 * q.bounds.0 as f32, 2.0 * q.bounds.1 as f32));
     let mut most = _mm512_setzero_si512();
     let (blocks, rest) = from.as_chunks::<16>();

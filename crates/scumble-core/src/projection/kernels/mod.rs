@@ -1,7 +1,7 @@
-//! Projection of blocks of rows. In a block the values of one attribute, or of one output, of all rows lie side by side
+//! Projection of blocks of rows. In a block, the values of one attribute (or one output) of all rows are side by side
 //! (`[attribute][lane]`), so that every sum is over contiguous memory and no kernel gathers.
 //!
-//! Each kernel is plain Rust, and for each level the same, compiled for it or written for it, equal bit for bit.
+//! Each kernel exists in plain Rust and for each level, either compiled for it or written for it, equal bit for bit.
 
 #![allow(unsafe_code)] // only to call and to be vector kernels
 
@@ -22,11 +22,11 @@ pub(crate) const GROUP: usize = 6;
 pub(crate) const GROUPS: usize = 12;
 /// Bytes of a table's entry: patterns are kept as offsets into their table.
 pub(crate) const ENTRY: u16 = 32;
-/// Attributes of one pass over the outputs: so many values must fit 16 bits together.
+/// Attributes of one pass over the outputs: the sum of that many values must fit 16 bits.
 pub(crate) const PASS: usize = GROUP * GROUPS;
 /// Pairs of attributes of one pass of the weighted kernel: their cells leave room in the L1 cache for weights.
 pub(crate) const PAIRS: usize = 112;
-/// Outputs whose sums the weighted kernel has in registers.
+/// Outputs whose sums the weighted kernel keeps in registers.
 pub(crate) const TILE: usize = 2;
 
 /// A bin of attributes: where it ends in the list of them, and which output it becomes.
@@ -102,11 +102,11 @@ kernel! {
     untranspose_u8(from: &[u8], rows: usize, stride: usize, to: &mut [u8])
 }
 kernel! {
-    /// Packs `digits` outputs of [`LANES`] codes each into one byte a lane, base `base`, the first most significant.
+    /// Packs `digits` outputs of [`LANES`] codes each into one byte per lane, base `base`, the first most significant.
     pack(codes: &[u8], digits: usize, base: u8, out: &mut [u8])
 }
 kernel! {
-    /// OPORP and bins: the output j of a bin is `starts[j]` and the cells that `entries` name from the end of the bin before
+    /// OPORP, bins: output j of a bin is `starts[j]` plus the cells that `entries` name from the end of the bin before
     /// up to its own, each `attribute << 1 | minus`. Every output has a bin. Sums of cells alone, and outputs, fit 16 bits.
     oporp_u8(cells: &[u8], entries: &[u32], bins: &[Bin], starts: &[i16], out: &mut [i16])
 }
@@ -128,7 +128,7 @@ kernel! {
 }
 kernel! {
     /// Rademacher: `out += sum of +-cells`. `patterns` has for every pass of [`PASS`] attributes and every output one
-    /// pattern a [`GROUP`], times [`ENTRY`]: bit i is 1 where attribute i has weight +1. [`PASS`] cells fit 16 bits.
+    /// pattern per [`GROUP`], times [`ENTRY`]: bit i is 1 where attribute i has weight +1. [`PASS`] cells fit 16 bits.
     rademacher_i16(cells: &[i16], patterns: &[u16], out: &mut [i32])
 }
 kernel! {
@@ -137,12 +137,12 @@ kernel! {
 }
 kernel! {
     /// Very sparse: output j adds the attributes `starts[2 j]..starts[2 j + 1]` of the list and subtracts those from there
-    /// to `starts[2 j + 2]`. So many as `most` together fit 16 bits.
+    /// to `starts[2 j + 2]`. Up to `most` of them together fit 16 bits.
     sparse_i16(cells: &[i16], attributes: &[u32], starts: &[usize], most: usize, out: &mut [i32])
 }
 kernel! {
     /// Weighted sums in 32 bits, of an even number of attributes: a weight holds those of two attributes, the first in
     /// its lower half. For every pass of [`PAIRS`] pairs (the last may have fewer) and every [`TILE`] outputs (the last are
-    /// filled up), `weights` has those of the first pair, then those of the second, and so on.
+    /// padded), `weights` has those of the first pair, then those of the second, and so on.
     weighted_i16(cells: &[i16], weights: &[u32], out: &mut [i32])
 }

@@ -67,7 +67,7 @@ pub(super) fn oporp_u8(cells: &[u8], entries: &[u32], bins: &[Bin], starts: &[i1
     for &Bin { end, output } in bins {
         let (mut sums, mut excess) = ([vdupq_n_u16(0); LANES / 8], (starts[output] as u16).wrapping_neg());
         for &entry in &entries[at..end] {
-            // All ones for minus: x ^ 255 = 255 - x, and the 255 are taken off at the end.
+            // All ones for minus: x ^ 255 = 255 - x, and the 255s are subtracted at the end.
             let minus = ((entry & 1) as u8).wrapping_neg();
             excess = excess.wrapping_add(minus.into());
             let cells = &cells[(entry >> 1) as usize];
@@ -95,7 +95,7 @@ macro_rules! oporp {
             for &Bin { end, output } in bins {
                 let (mut sums, mut lack) = ([$set(0); LANES / SIDE], starts[output]);
                 for &entry in &entries[at..end] {
-                    // All ones for minus: x ^ -1 = -x - 1, and the ones are made up for at the end.
+                    // All ones for minus: x ^ -1 = -x - 1, and the ones are added back at the end.
                     let minus = -((entry & 1) as $cell);
                     lack = lack.wrapping_sub(minus);
                     let cells = cells[(entry >> 1) as usize].as_chunks::<SIDE>().0;

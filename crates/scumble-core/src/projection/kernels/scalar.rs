@@ -75,7 +75,7 @@ macro_rules! oporp {
             for &Bin { end, output } in bins {
                 let (mut sums, mut lack) = ([0; LANES], starts[output]);
                 for &entry in &entries[at..end] {
-                    // All ones for minus: x ^ -1 = -x - 1, and the ones are made up for at the end.
+                    // All ones for minus: x ^ -1 = -x - 1, and the ones are added back at the end.
                     let minus = -((entry & 1) as $sum);
                     lack = <$sum>::wrapping_sub(lack, minus);
                     for (sum, &cell) in sums.iter_mut().zip(&cells[(entry >> 1) as usize]) {

@@ -65,7 +65,7 @@ fn add_chunks<T: Attribute, const N: usize, const R: usize>(
     }
 }
 
-/// At most [`PAIRS`] half steps, from half step `start` on. Limb by limb: so many sums fit the registers.
+/// At most [`PAIRS`] half steps, from half step `start` on. Limb by limb: that many sums fit the registers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn add_halves<T: Attribute, const N: usize, const R: usize>(

@@ -1,13 +1,13 @@
 //! A keyed hash of a row on the grid, in one form for dense and sparse rows: sums of products with secret coefficients.
 //!
-//! The row is a sequence of words: two attributes a word (`a + 256 b`) where the grid has at most 256 integers, one where
-//! it has at most 65,536, else two words an attribute (16 low bits with sign, then the rest). Evaluation t of the row is
-//! `h_t = sum_w word_w K_tw mod p`, with `p = 2^31 - 1` and `K_tw = low_t[w mod 4096] · high_t[w div 4096]`. A word that is
-//! zero adds nothing, so a sparse row costs what it holds, and nothing needs a table of all attributes.
+//! The row is a sequence of words: two attributes per word (`a + 256 b`) if the grid has at most 256 integers, one if
+//! it has at most 65,536, else two words per attribute (16 low bits with sign, then the rest). Evaluation t of the row
+//! is `h_t = sum_w word_w K_tw mod p`, with `p = 2^31 - 1` and `K_tw = low_t[w mod 4096] · high_t[w div 4096]`. A word
+//! that is zero adds nothing, so a sparse row costs what it holds, and nothing needs a table of all attributes.
 //!
 //! Two rows differ in a word that is not 0 mod p, so their evaluations agree for at most 2/p of all keys (the difference is
-//! a polynomial of degree 2 in uniform coefficients): all four with a chance of at most 2^-120. Whoever has no key cannot
-//! look for such rows, as no one sees an evaluation: only a pseudo-random function of them leaves (`noise::Keyed`).
+//! a polynomial of degree 2 in uniform coefficients): all four with a chance of at most 2^-120. Nobody can look for
+//! such rows without the key. No one sees an evaluation: only a pseudo-random function of them leaves (`noise::Keyed`).
 
 #![allow(unsafe_code)] // only to call and to be vector kernels
 
@@ -38,7 +38,7 @@ const LOW: usize = 4096;
 const STEP: usize = 32;
 const HALF: usize = STEP / 2;
 
-/// A coefficient is three signed limbs of so many bits: 31 sums of two products ([`PAIRS`]) then fit 32 bits.
+/// A coefficient is three signed limbs of this many bits: 31 sums of two products ([`PAIRS`]) then fit 32 bits.
 const LIMB: u32 = 11;
 const PARTS: usize = 3;
 const LIMBS: usize = PARTS * EVALUATIONS;
@@ -91,7 +91,7 @@ type PlainSums = [u64; EVALUATIONS];
 /// The secret coefficients for one grid and number of attributes. Wiped when dropped; prints nothing of them.
 pub(crate) struct ContentHash {
     packing: Packing,
-    base: i32, // what a tabled word is taken from, an attribute
+    base: i32, // what tabled words are relative to, per attribute
     words: usize,
     dim: usize,
     low: Vec<Evaluations>,
@@ -129,7 +129,7 @@ impl<'a> Contents<'a> {
         Self { hash, tabled: Default::default(), plain: Default::default() }
     }
 
-    /// Adds `columns` attributes of so many rows, from attribute `start` on. The rows lie `stride` apart. `start` is a
+    /// Adds `columns` attributes of this many rows, from attribute `start` on. Rows are `stride` apart. `start` is a
     /// multiple of 64, and so is the number of columns unless the rows end there.
     pub(crate) fn add<T: Attribute>(
         &mut self,
@@ -140,7 +140,7 @@ impl<'a> Contents<'a> {
         rows: usize,
         columns: usize,
     ) {
-        // Whole registers read on into what follows a row: the limbs are zero there. A half word must not.
+        // Whole registers read past the end of a row: the limbs are zero there. A half word must not.
         let whole = if columns.is_multiple_of(2) { columns.next_multiple_of(2 * STEP) } else { columns };
         let mut all: [&[T]; LANES] = [&[]; LANES];
         for (r, row) in all[..rows].iter_mut().enumerate() {
@@ -357,7 +357,7 @@ pub(crate) trait Attribute: Copy + Into<i32> {
     }
 }
 
-/// The words of so many attributes, which are as many as their packing says.
+/// The words of these attributes, as many as the packing says.
 #[inline(always)]
 fn words_of<T: Attribute, const N: usize, const WORDS: usize>(base: i32, values: &[T; N]) -> [i16; WORDS] {
     const { assert!(N == 2 * WORDS || N == WORDS || N == WORDS / 2) }
@@ -370,7 +370,7 @@ fn words_of<T: Attribute, const N: usize, const WORDS: usize>(base: i32, values:
     })
 }
 
-/// The attributes of a step that may lack some: bases are in their place.
+/// The attributes of a step that may lack some: bases take their place.
 #[inline(always)]
 fn filled<T: Attribute, const N: usize>(base: i32, values: &[T]) -> [T; N] {
     let mut all = [T::wrapped(base); N];
@@ -403,7 +403,7 @@ attribute!(i32, add_i32);
 attribute!(u8, add_u8
     #[inline(always)]
     fn pair(pair: [u8; 2]) -> u16 {
-        u16::from_le_bytes(pair) // as it lies
+        u16::from_le_bytes(pair) // as in memory
     }
 );
 

@@ -7,13 +7,13 @@ pub(super) const KEY: &str = "ARROW:schema";
 /// Types that a release has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
-    /// A signed integer of so many bits.
+    /// A signed integer of this many bits.
     Int(i32),
     Float32,
     Float64,
     Text,
     Bytes(i32),
-    /// A list of so many numbers.
+    /// A list of this many numbers.
     List(i32, Number),
 }
 
@@ -99,7 +99,7 @@ impl Flat {
         Table { at, places }
     }
 
-    /// Lets the pointer at `place` point to `target`, which comes after it.
+    /// Makes the pointer at `place` point to `target`, which comes after it.
     fn point(&mut self, place: usize, target: usize) {
         self.0[place..place + 4].copy_from_slice(&((target - place) as u32).to_le_bytes());
     }

@@ -72,7 +72,7 @@ impl Codec {
 }
 
 impl Codec {
-    /// As [`decompress`](Self::decompress), without the compressed bytes in memory; none for codecs that need them whole.
+    /// As [`decompress`](Self::decompress), without the compressed bytes in memory; `None` if a codec needs them whole.
     pub(super) fn decompress_stream(self, packed: impl BufRead, out: &mut [u8]) -> Option<Result<()>> {
         let written = match self {
             Self::Snappy => snappy(packed, out),

@@ -87,7 +87,7 @@ impl Flat {
         }
     }
 
-    /// Makes the next page current when the one before is used up; how many of its values can be taken.
+    /// Makes the next page current when the one before is used up; gives how many of its values can be taken.
     fn refill(&mut self, wanted: usize) -> Result<usize, ReadError> {
         let row = self.first_row;
         while self.page.as_ref().is_none_or(|page| page.next == page.body.count) {

@@ -1,4 +1,4 @@
-//! What the footer of a Parquet file says: its columns, and where their chunks lie.
+//! What the footer of a Parquet file says: its columns, and where their chunks are.
 
 use super::thrift::{Damaged, Input, Kind, Result};
 
@@ -12,7 +12,7 @@ pub(super) enum Physical {
     Float,
     Double,
     ByteArray,
-    /// So many bytes each.
+    /// This many bytes each.
     Fixed(usize),
 }
 
@@ -31,7 +31,7 @@ impl Physical {
         })
     }
 
-    /// Bytes of a value, where all have the same.
+    /// Bytes of a value, if all have the same number.
     pub(super) fn width(self) -> Option<usize> {
         match self {
             Self::Int32 | Self::Float => Some(4),
@@ -114,7 +114,7 @@ pub(super) struct Footer {
     pub(super) pairs: Vec<(String, Option<String>)>,
 }
 
-/// Groups inside each other; a list is two.
+/// The deepest nesting of groups; a list is two levels.
 const DEEPEST: usize = 100;
 
 impl Footer {
@@ -383,7 +383,7 @@ pub(super) struct Leaf {
     pub(super) repeated: bool,
 }
 
-/// The elements of a list column, in three levels or the two of older writers; none if it is something else.
+/// The elements of a list column, in three levels or the two of older writers; `None` if it is something else.
 pub(super) fn list_elements(column: &Node) -> Option<(&Node, Leaf)> {
     let list_level = u16::from(column.occurs == Occurs::AtMostOnce);
     let leaf = |element: &Node| {
@@ -416,7 +416,7 @@ fn is_wrapper(list: &Node, repeated: &Node, inner: &[Node]) -> bool {
         && repeated.name.strip_suffix("_tuple") != Some(&list.name)
 }
 
-/// A column with one value in each row; none for lists and groups.
+/// A column with one value in each row; `None` for lists and groups.
 pub(super) fn single_value(column: &Node) -> Option<Leaf> {
     let Content::Values { physical, chunk } = column.content else { return None };
     let nullable = u16::from(column.occurs == Occurs::AtMostOnce);

@@ -1,4 +1,4 @@
-//! The columns that a released file really has, and what a folder of them may hold besides.
+//! The columns that a released file really has, and what else a folder of such files may hold.
 //!
 //! Strict: a column, a type, a note or a file that no release has could carry anything past the hashes, so it is refused.
 
@@ -69,7 +69,7 @@ impl Opened {
         }
     }
 
-    /// Refuses a file whose rows another mechanism has made, or none that it names.
+    /// Refuses a file whose rows were made by another mechanism, or by none that it names.
     pub(in crate::files) fn check_mechanism(&self, digest: &str) -> Result<(), ReadError> {
         let spark = || {
             let schema: serde_json::Value = serde_json::from_str(&self.metadata(SPARK_SCHEMA)?).ok()?;
@@ -112,7 +112,7 @@ fn sketch(node: &Node) -> Option<ElementType> {
     }
 }
 
-/// What Arrow's readers are told of a column.
+/// What Arrow's readers are told about a column.
 fn shown(column: &ColumnLayout) -> Type {
     let width = column.width.map_or(0, |width| i32::try_from(width).unwrap_or(i32::MAX));
     match column.element {
@@ -126,7 +126,7 @@ fn shown(column: &ColumnLayout) -> Type {
     }
 }
 
-/// Refuses what lies in the folder of a release and is neither one of its files nor a mark of the program that wrote it.
+/// Refuses anything in a release's folder that is neither one of its files nor a mark of the program that wrote it.
 pub(in crate::files) fn check_folder(path: &Path) -> Result<(), ReadError> {
     let fault = |e: std::io::Error| ReadError::io(path, &e);
     for entry in std::fs::read_dir(path).map_err(fault)? {

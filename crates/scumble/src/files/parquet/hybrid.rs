@@ -14,7 +14,7 @@ enum Run {
     Packed(usize),
 }
 
-/// Where a decoder stands in its bytes, which it does not hold.
+/// The position of a decoder in its bytes, which it does not hold.
 #[derive(Debug, Clone)]
 pub(super) struct Hybrid {
     width: usize,
@@ -151,7 +151,7 @@ impl Hybrid {
     }
 }
 
-/// Bits a number takes that is at most `most`.
+/// Bits that a number of at most `most` takes.
 pub(super) fn bits(most: u32) -> u32 {
     u32::BITS - most.leading_zeros()
 }

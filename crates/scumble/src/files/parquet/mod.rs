@@ -1,6 +1,6 @@
 //! Parquet: vectors in a list column, ids and labels beside them; one file, or a folder of files in name order.
 //!
-//! All of a file that must be read in order is the footer and the headers of its pages. Whoever takes rows reads,
+//! Only the footer of a file and the headers of its pages must be read in order. Each thread that takes rows reads,
 //! decompresses and checks their pages itself, so that all cores decode, and memory does not grow with the size of a row
 //! group. Values go from a page into the row buffer; levels are checked as the runs that they are stored as.
 

@@ -1,4 +1,4 @@
-//! The pages of a column chunk: found one after another by their headers, read and decompressed by whoever needs them.
+//! The pages of a column chunk: found one after another by their headers, read and decompressed when they are needed.
 
 use super::Opened;
 use super::codec::Codec;
@@ -143,7 +143,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// The next page with values or a dictionary; none when all values of the chunk have been seen, or its bytes end.
+    /// The next page with values or a dictionary; `None` when all values of the chunk have been seen, or its bytes end.
     pub(super) fn next(&mut self, file: &Opened) -> Read<Option<Stored>> {
         while self.left > 0 && self.at < self.end {
             let mut bytes = vec![0; HEADER_BYTES];
@@ -211,7 +211,7 @@ pub(super) struct Body {
 enum Place {
     /// In its bytes, from here on.
     Held(usize),
-    /// In the file, from here on: plain values that nobody needs to touch before they are in their place.
+    /// In the file, from here on: plain values that nobody needs to touch before they are in place.
     File(u64),
     /// Plain, decoded from differences.
     Decoded(Vec<u8>),
@@ -378,7 +378,7 @@ impl Body {
         Ok(())
     }
 
-    /// The first of its levels that is not that of a value that is there, or that breaks lists of `length` elements;
+    /// The first of its levels that does not belong to a present value, or that breaks lists of `length` elements;
     /// `first` levels of the chunk came before.
     pub(super) fn first_fault(&self, leaf: &Leaf, first: u64, length: usize) -> Result<Option<usize>> {
         let mut fault = None;

@@ -76,7 +76,7 @@ impl Sketches {
         Ok(Self { file, ids, labels, column, next_group: 0, group: None, row, pool: Pool::default() })
     }
 
-    /// The next rows; none at the end of the file.
+    /// The next rows; `None` at the end of the file.
     pub(in crate::files) fn next(&mut self) -> Result<Option<SketchPiece>, ReadError> {
         while self.group.as_ref().is_none_or(|group| group.left == 0) {
             let number = self.next_group;

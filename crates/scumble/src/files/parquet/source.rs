@@ -1,4 +1,4 @@
-//! A data set of Parquet files as an input: rows are dealt out in order, and read by whoever takes them.
+//! A data set of Parquet files as an input: rows are dealt out in order, and read by the thread that takes them.
 
 use super::flat::{Carried, Flat};
 use super::footer::{Group, Leaf};
@@ -93,7 +93,7 @@ pub(in crate::files) fn open(path: &Path, options: &ReadOptions) -> Result<Box<d
     Ok(Box::new(open_files(files(path)?, path, options)?))
 }
 
-/// The same of some row groups of one file. Rows keep their numbers.
+/// The same for some row groups of one file. Rows keep their numbers.
 pub(in crate::files) fn open_groups(
     path: &Path,
     groups: Range<usize>,
@@ -217,7 +217,7 @@ pub(in crate::files) fn names(
 }
 
 impl ParquetSource {
-    /// The row group with the next rows; none at the end.
+    /// The row group with the next rows; `None` at the end.
     fn group(&mut self) -> Result<Option<&mut OpenGroup>, ReadError> {
         loop {
             let next = self.next;

@@ -12,7 +12,7 @@ pub(super) type Result<T> = std::result::Result<T, Damaged>;
 /// The bytes end inside a structure; the only fault that more bytes could mend.
 pub(super) const CUT_SHORT: Damaged = Damaged("a structure is cut short");
 
-/// Structures inside each other; Parquet's own go less than ten deep.
+/// The deepest nesting of structures; Parquet's own go less than ten deep.
 const DEEPEST: usize = 32;
 
 /// Types on the wire.

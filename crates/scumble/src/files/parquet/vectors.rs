@@ -38,7 +38,7 @@ struct Page {
 enum Fault {
     /// It cannot be read.
     Page(ReadErrorKind),
-    /// Something else than a value of a whole row is at this place of the chunk.
+    /// Something other than a value of a whole row is at this place of the chunk.
     Value(u64),
 }
 

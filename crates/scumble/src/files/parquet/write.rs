@@ -32,11 +32,11 @@ const SNAPPY: i32 = 1;
 /// How a sketch is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sketch {
-    /// So many floats.
+    /// This many floats.
     Floats(usize),
-    /// So many integers of this many bytes.
+    /// This many integers of that many bytes.
     Integers(usize, usize),
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
 }
 
@@ -102,7 +102,7 @@ impl<W: Write> FileWriter<W> {
         Self::start(out, Some(sketch), fields.collect())
     }
 
-    /// The same under another name of the column with the sketches.
+    /// The same with another name for the column with the sketches.
     pub(crate) fn called(self, name: &'static str) -> Self {
         Self { name, ..self }
     }
@@ -160,7 +160,7 @@ impl<W: Write> FileWriter<W> {
             self.write_page(sketch, &waiting)?;
             waiting.clear();
         }
-        self.group.waiting = waiting; // its room is used again
+        self.group.waiting = waiting; // its memory is reused
         Ok(())
     }
 
@@ -261,7 +261,7 @@ impl<W: Write> FileWriter<W> {
         for room in [&mut waiting, &mut pages] {
             room.clear();
         }
-        (self.group.waiting, self.group.pages) = (waiting, pages); // their room is used again
+        (self.group.waiting, self.group.pages) = (waiting, pages); // their memory is reused
         if let Some(sketch) = self.sketch {
             let (path, physical): (&[&str], _) = match sketch {
                 Sketch::Floats(_) => (&[self.name, "list", "item"], 4),

@@ -76,7 +76,7 @@ pub(super) fn distances(
 
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
-    // Memory is the limit: rows that come 16 KiB later are asked for now.
+    // Memory is the limit: rows that come 16 KiB later are prefetched now.
     scalar::row_distances(rows, query, out, |row| prefetch(row, 16 << 10));
 }
 

@@ -75,7 +75,7 @@ pub(super) fn plain_distances(rows: &[u8], query: &[u8], out: &mut [u32]) {
     for (rows, out) in eights.iter().zip(outs) {
         let mut counts = [_mm512_setzero_si512(); WORDS];
         for (count, row) in counts.iter_mut().zip(rows) {
-            prefetch(row, 16 << 10); // memory is the limit: what comes 16 KiB later is asked for now
+            prefetch(row, 16 << 10); // memory is the limit: what comes 16 KiB later is prefetched now
             *count = _mm512_popcnt_epi64(_mm512_xor_si512(load(row), words));
         }
         // A word's count is at most 64: four rows share a word of four times 16 bits.

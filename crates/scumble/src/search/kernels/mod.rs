@@ -1,4 +1,4 @@
-//! Distances and inner products of many rows with many queries. Plain Rust, and written for each level, equal bit for bit.
+//! Distances and inner products of many rows with many queries. In plain Rust and for each level, equal bit for bit.
 
 #![allow(unsafe_code)] // only to call and to be vector kernels
 
@@ -80,7 +80,7 @@ kernel! {
     )
 }
 kernel! {
-    /// Hamming distances of rows as they lie, to one query.
+    /// Hamming distances of rows in place, to one query.
     plain_distances(rows: &[u8], query: &[u8], out: &mut [u32])
 }
 kernel! {
@@ -88,7 +88,7 @@ kernel! {
     dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [[f32; TILE]; QUERIES])
 }
 kernel! {
-    /// The same for one query, and rows that may have to come from memory, one after the other.
+    /// The same for one query, and rows that may have to come from memory, one after another.
     dots_one(rows: [&[f32]; TILE], query: &[f32], out: &mut [f32; TILE])
 }
 kernel! {

@@ -6,7 +6,7 @@ use super::{ROWS, Turned, nibbles, nibbles_mut, scalar};
 use scumble_core::simd::neon::{load, store, transposed_bytes};
 use std::arch::aarch64::*;
 
-/// A byte of a row differs in at most 8 bits: so many of them fit a byte's sum.
+/// A byte of a row differs in at most 8 bits: this many of them fit a byte's sum.
 const PART: usize = 31;
 
 #[target_feature(enable = "neon")]
