@@ -22,7 +22,7 @@ from ._structure import PublicFile, field
 
 
 def mechanisms() -> list[dict[str, str]]:
-    """All mechanisms: id, paper, summary, output (values, bits, symbols) and notion (pure, approximate, ...).
+    """All mechanisms: id, paper, summary, output (values, bits, symbols, words) and notion (pure, approximate, ...).
 
     >>> import scumble
     >>> [m["id"] for m in scumble.mechanisms() if m["output"] == "values" and m["notion"] == "pure"]
@@ -159,7 +159,7 @@ class Mechanism:
 
     @property
     def output(self) -> str:
-        """What is released: ``values``, ``bits`` or ``symbols``."""
+        """What is released: ``values``, ``bits``, ``symbols`` or ``words``."""
         return self._inner.output()
 
     @property

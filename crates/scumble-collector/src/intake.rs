@@ -1,4 +1,4 @@
-//! The way into the store: a bounded queue, and one thread that writes what is queued in groups.
+//! The way into the store: a bounded queue, and a writer per store that writes what is queued in groups.
 //!
 //! While one group is being synced the next one gathers, so that groups grow with the load and nobody waits for a
 //! timer. A sender is answered after its group is durable, or told at once that the queue is full.

@@ -1,8 +1,8 @@
 //! The collector: takes reports from devices, loses none, learns nothing more.
 //!
 //! A request's reports are checked against their campaign ([`collection`]), queued in a bounded queue ([`intake`]) and
-//! written by one thread in groups; the answer is sent after the group is durable. A [`store::Store`] keeps them, on
-//! SQLite or PostgreSQL, each exactly once; [`export`] turns closed periods into ordinary releases. Imports run down
+//! written in groups, by one writer on SQLite and four on PostgreSQL; the answer is sent after the group is durable. A
+//! [`store::Store`] keeps them, each exactly once; [`export`] turns closed periods into ordinary releases. Imports run down
 //! this list: collection, report, store, intake, export, token, limits, telemetry, service, server, collector, run.
 //!
 //! Never stored and never logged: addresses, user agents, tokens, ids or bytes of reports, times of arrival. Nothing in

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// More buckets than this are never kept; full ones that nobody needs go first.
+/// More buckets than this are never kept; empty ones go first, and if that is not enough, all go.
 const MOST_BUCKETS: usize = 1 << 16;
 
 /// A number of requests per second, with bursts of two seconds' worth.

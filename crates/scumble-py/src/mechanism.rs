@@ -58,7 +58,7 @@ impl Mechanism {
         self.inner.warnings()
     }
 
-    /// "values", "bits" or "symbols".
+    /// "values", "bits", "symbols" or "words".
     fn output(&self) -> &'static str {
         self.inner.id().output().as_str()
     }

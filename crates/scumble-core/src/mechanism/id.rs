@@ -76,7 +76,7 @@ macro_rules! mechanisms {
                 match self { $(Self::$variant => $summary,)* }
             }
 
-            /// Values, bits or symbols.
+            /// Values, bits, symbols or words.
             pub fn output(self) -> OutputKind {
                 match self { $(Self::$variant => OutputKind::$output,)* }
             }

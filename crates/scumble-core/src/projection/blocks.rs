@@ -66,7 +66,7 @@ fn rows_of<T: Copy + Into<i64>, S: Sum>(x: &[T], k: usize, out: &mut [S]) {
     }
 }
 
-/// What a projector needs to remember between blocks: nothing but room.
+/// What a projector remembers between blocks: room, and whether sums of sparse rows need 32 bits.
 #[derive(Default)]
 pub(crate) struct Room {
     cells8: Aligned<u8>,
@@ -77,7 +77,7 @@ pub(crate) struct Room {
     banks: Aligned<i32>,
     values: Vec<i32>,
     row: QuantisedRow,
-    wide: bool, // sums of sparse rows have left 16 bits
+    wide: bool,
 }
 
 /// A projection and a grid, ready for blocks.

@@ -146,7 +146,6 @@ impl DensePlan {
     }
 }
 
-/// A weight of 16 bits in the half of a word that its attribute has.
 /// Weights of `outputs` outputs for the weighted kernel; `row(j, out)` gives those of output j, which fit 16 bits.
 pub(crate) fn pair_weights(dim: usize, k: usize, mut row: impl FnMut(usize, &mut [i32])) -> Vec<u32> {
     let (pairs, outputs) = (dim.div_ceil(2), k.next_multiple_of(TILE));
@@ -165,6 +164,7 @@ fn place(pairs: usize, outputs: usize, i: usize, j: usize) -> usize {
     pass * outputs * PAIRS + (j / TILE * count + at) * TILE + j % TILE
 }
 
+/// A weight of 16 bits in the half of a word that its attribute has.
 fn half_word(w: i32, attribute: usize) -> u32 {
     u32::from(w as i16 as u16) << (16 * (attribute % 2))
 }

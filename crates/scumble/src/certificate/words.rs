@@ -93,7 +93,7 @@ impl Certificate {
 /// How often an even guess between two rows this far apart can be right.
 fn guessed(bound: &Bound) -> String {
     let (guess, loss) = (bound.guess_words(), bound.loss_words());
-    format!("whoever weighs two that are equally likely to them is right {guess} ({loss})")
+    format!("someone who finds the two equally likely is right {guess} ({loss})")
 }
 
 /// Sentences with a dash each, folded under each other.

@@ -1,5 +1,5 @@
-//! Decoded rows as a file that other tools read. It is not a release and has no certificate of its own: it names the
-//! one that it was made from.
+//! Decoded rows as a file that other tools read. It is not a release and has no certificate of its own: as Parquet
+//! it names the one that it was made from.
 
 use super::{DecodeError, Decoder};
 use crate::columns::Column;

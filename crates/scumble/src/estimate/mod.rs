@@ -1,6 +1,6 @@
 //! Similarities from a release alone: value, variance, 95% interval; a refusal where the release cannot tell.
 //!
-//! With `s2`, `m4` the noise moments, `c` the projection's factor, `A = |u|^2`, `B = |v|^2`, `g = u.v` (MECHANISMS section 7):
+//! With `s2`, `m4` the noise moments, `c` the projection's factor, `A = |u|^2`, `B = |v|^2`, `g = u.v` (`docs/mechanisms.md`, section 7):
 //! inner product `x~.y~`, variance `s2(A+B) + k s2^2 + c(AB + g^2)`; squared norm `|x~|^2 - k s2`; squared distance
 //! `|x~-y~|^2 - 2k s2`; cosine by the delta method; angle from randomized-response bits. Unknown A, B, g are replaced
 //! by their own debiased estimates; the term `-2 sum u_i^2 v_i^2`, which a release cannot tell, is left out, so that

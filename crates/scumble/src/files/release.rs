@@ -142,7 +142,7 @@ pub enum JobError {
     /// A part of a release has noise of the job's key, by the ids of its rows.
     #[error("a part of a release needs the key of its job and the ids of its rows")]
     PartWithoutKey,
-    /// Public structure must come from other rows than those that are released.
+    /// Public structure was learned from the rows that are to be released.
     #[error(
         "refused: the {structure} were learned from the very rows that would be released. Instead: learn them from a \
          public sample of other rows"
@@ -244,7 +244,7 @@ fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Ce
 }
 
 /// Refuses public structure that was learned from the very table that is released. That can be known where the numbers
-/// of rows are equal: then both have a hash.
+/// of rows are equal or not yet known: then both are hashed.
 fn check_sample(job: &Job<'_>, source: &dyn Source, releaser: &Releaser) -> Result<(), JobError> {
     let samples = releaser.mechanism().parameters().samples();
     let may_be = |rows: u64| source.rows_hint().is_none_or(|hint| hint == rows);

@@ -130,7 +130,7 @@ impl Statistics {
         let mut text = format!("{}: {} rows\n", title(&self.releases, self.since.as_deref()), rows.join(" and "));
         if let Some(amplified) = &told.shuffled {
             let words = format!(
-                "To whoever sees these figures only: epsilon {} at delta {} (local epsilon {}, {} reports). {}. It holds \
+                "To anyone who sees these figures only: epsilon {} at delta {} (local epsilon {}, {} reports). {}. It holds \
                  if {}.",
                 number(amplified.epsilon),
                 number(amplified.delta),

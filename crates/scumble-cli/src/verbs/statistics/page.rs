@@ -11,9 +11,9 @@ const LINES: usize = 50;
 /// The page.
 pub fn page(title: &str, told: &Statistics) -> Page {
     let rows: Vec<String> = told.rows.iter().map(|&rows| grouped(rows)).collect();
-    let mut page = Page::new(title)
-        .subtitle(format!("{} rows", rows.join(" and ")))
-        .lead("Computed from the release alone: it costs no privacy and may be shown to whoever may see the release.");
+    let mut page = Page::new(title).subtitle(format!("{} rows", rows.join(" and "))).lead(
+        "Computed from the release alone: it costs no privacy and may be shown to anyone who may see the release.",
+    );
     if let Some(amplified) = &told.shuffled {
         page = page
             .fact(

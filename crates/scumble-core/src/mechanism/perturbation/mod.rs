@@ -53,7 +53,7 @@ pub enum Perturbation {
         /// Which side zero is on.
         side: Side,
     },
-    /// A vertex of the cube that agrees with the whole row more than chance. Its bits are not independent.
+    /// A vertex of the cube, or a word of a book, that agrees with the whole row more than chance. Bits are not independent.
     Cap(Cap),
     /// One of a few symbols, drawn from the table's row for the coordinate's class.
     Symbols {

@@ -1,7 +1,7 @@
-//! Unit `record`: publish a vertex of the cube by PrivCube or signcap, whichever the id says.
+//! Unit `record`: publish a vertex of the cube (PrivCube, signcap) or a word of a public book (Privbook), as the id says.
 //!
-//! Both take any function of the row, so neither range nor grid nor projection enters the proof; they only map the row
-//! to k integers. Default projection: OPORP, which lost least of several on embeddings; Rademacher where k exceeds p.
+//! All take any function of the row, so neither range nor grid nor projection enters the proof; they only map the row
+//! to integers. Default projection of vertices: OPORP, which lost least of several on embeddings; Rademacher where k exceeds p.
 
 mod gain;
 mod odds;
