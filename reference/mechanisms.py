@@ -543,7 +543,7 @@ def cases():
     yield from structure_cases(delta)
     # New cases stand at the end: the place of a case decides its rows.
     yield "raw-rr", 8, 8, 1.0, *ODD, {}
-    yield "raw-rr", 6, 6, 6.0, *SIGNED, COARSE | {"thresholds": [0.35]}
+    yield "raw-rr", 6, 6, 6.0, *SIGNED, COARSE | {"thresholds": [-0.35]}
 
 
 if __name__ == "__main__":

@@ -207,7 +207,7 @@ pub struct MechanismOptions {
     /// Lattice points per beta (dp-oporp-lattice)
     #[arg(long, value_name = "R", help_heading = "Details")]
     lattice_steps: Option<u32>,
-    /// Public cuts in data units, ascending (dp-oporp-zones; one cut for dp-signoporp-ceil)
+    /// Public cuts in data units, ascending (dp-oporp-zones; one for dp-signoporp-ceil, raw-rr)
     #[arg(long, value_name = "T,...", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Details")]
     thresholds: Vec<f64>,
     /// log2 of the grid step [default: from beta and epsilon]

@@ -62,8 +62,8 @@ pub enum MechanismError {
     #[error("dp-signrp-rr with ‹delta› needs ‹norm_bound› M: a promise that every row has at least that norm")]
     NoNormBound,
 
-    #[error("dp-signoporp-ceil takes one threshold b >= 0")]
-    OneThreshold,
+    #[error("{mechanism} takes one threshold, at least {least}")]
+    OneThreshold { mechanism: &'static str, least: f64 },
     #[error("‹thresholds› takes up to {most} finite numbers")]
     Thresholds { most: usize },
     #[error("‹thresholds› must ascend, by at least one grid step each")]

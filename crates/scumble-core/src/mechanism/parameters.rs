@@ -132,7 +132,7 @@ pub struct Parameters {
     /// Lattice points per beta (`dp-oporp-lattice`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lattice_steps: Option<u32>,
-    /// Public thresholds in data units (`dp-oporp-zones`: ascending cuts; `dp-signoporp-ceil`: the one threshold b).
+    /// Public thresholds in data units (`dp-oporp-zones`: ascending cuts; `dp-signoporp-ceil`, `raw-rr`: one).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<f64>,
     /// Public guess of a row's Euclidean norm (utility only).

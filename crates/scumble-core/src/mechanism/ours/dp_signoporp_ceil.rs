@@ -13,5 +13,5 @@ use crate::noise::FlipTable;
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let projection = setup.projection(&["oporp"])?;
-    flips::per_bin(setup, projection, FlipTable::ceil_rule, |grid| flips::above(setup, grid))
+    flips::per_bin(setup, projection, FlipTable::ceil_rule, |grid| flips::above(setup, grid, 0.0))
 }

@@ -13,5 +13,6 @@ use crate::noise::FlipTable;
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     // One attribute enters one coordinate: one bit.
     let projection = setup.projection(&["none"])?;
-    flips::per_bin(setup, projection, FlipTable::randomized_response, |grid| flips::above(setup, grid))
+    let least = setup.parameters.range.lo;
+    flips::per_bin(setup, projection, FlipTable::randomized_response, |grid| flips::above(setup, grid, least))
 }

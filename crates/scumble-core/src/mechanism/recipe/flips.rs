@@ -34,12 +34,12 @@ pub(crate) fn per_bin(
     Ok(Recipe { grid, projection, perturbation: Perturbation::Flips { steps, table, side }, promise })
 }
 
-/// The plus side above the public threshold `b`, or above 0: `x > b` is `q > ⌊b/g⌋`.
-pub(crate) fn above(setup: &Setup<'_>, grid: &Grid) -> Result<Side, ParameterError> {
+/// The plus side above the public threshold `b`, which is at least `least`, or above 0: `x > b` is `q > ⌊b/g⌋`.
+pub(crate) fn above(setup: &Setup<'_>, grid: &Grid, least: f64) -> Result<Side, ParameterError> {
     match setup.parameters.thresholds[..] {
         [] => Ok(Side::Above(0)),
-        [b] if b >= 0.0 && b < 1e15 * grid.step() => Ok(Side::Above((b / grid.step()).floor() as i64)),
-        _ => Err(MechanismError::OneThreshold.into()),
+        [b] if b >= least && b.abs() < 1e15 * grid.step() => Ok(Side::Above((b / grid.step()).floor() as i64)),
+        _ => Err(MechanismError::OneThreshold { mechanism: setup.parameters.mechanism.as_str(), least }.into()),
     }
 }
 

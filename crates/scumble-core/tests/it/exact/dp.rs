@@ -274,6 +274,9 @@ fn raw_randomized_response() {
     check_pure(MechanismId::RawRr, Case { p: 3, k: 3, top: 2, steps: 1, repeats: 1 }, &EPSILONS, |p| {
         p.thresholds = vec![1.0];
     });
+    check_pure(MechanismId::RawRr, Case { p: 2, k: 2, top: 2, steps: 1, repeats: 1 }, &EPSILONS, |p| {
+        p.thresholds = vec![-1.0];
+    });
 }
 
 #[test]

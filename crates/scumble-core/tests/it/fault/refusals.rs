@@ -159,6 +159,12 @@ fn a_projection_may_not_repeat_more_often_than_the_loss_is_counted() {
         .unwrap();
     }
     assert!(build(RawStaircase, |p| p.repeats = 2).is_err(), "only OPORP repeats");
+    for (id, thresholds, least) in
+        [(DpSignoporpCeil, vec![-0.1], 0), (RawRr, vec![-1.1], -1), (RawRr, vec![0.1, 0.2], -1)]
+    {
+        let error = build(id, |p| p.thresholds = thresholds.clone()).unwrap_err();
+        assert_eq!(error.to_string(), format!("{id} takes one threshold, at least {least}"));
+    }
 }
 
 /// `hi - lo` as a float is 1 here, 256 steps; the ends of the range lie 257 steps apart.
