@@ -10,7 +10,7 @@ use num_rational::BigRational;
 /// How far one unit moves in the cases that show a fault, in grid steps.
 pub const STEPS: u64 = 6;
 
-/// The largest draw that [`9`](cut) keeps.
+/// The largest draw that [`cut`] keeps.
 pub const LAST: i64 = 12;
 
 fn laws(steps: u64, epsilon: &BigRational) -> [Noise; 2] {
