@@ -78,7 +78,7 @@ int main(int count, char **words) {
 
     const double policy[5] = {8, 0, 0, 4, 1e-5}; /* attribute, l1, l2, record, delta: over all campaigns, for life */
     ScumbleDevice *client = NULL;
-    refuse(scumble_device_open(campaign, campaign_length, signer, NULL, policy, state, state_length, &client), "open");
+    refuse(scumble_device_open(campaign, campaign_length, NULL, 0, signer, NULL, policy, state, state_length, &client), "open");
     const uint8_t *bytes;
     refuse(scumble_device_prepare(client, (const uint8_t *)"profile", 7, SCUMBLE_DEVICE_FLOAT, values, values_count, NULL, 0,
                                   strtoull(words[4], NULL, 10)), "prepare");

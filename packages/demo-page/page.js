@@ -104,8 +104,12 @@ function show(report) {
 
 // ---- promise, cost, distance
 
+let asked = 0
+
 async function promise() {
+  const mine = ++asked
   const client = await open(chosen, indexedDbStorage(database), { attribute: 1e6, record: 1e6 })
+  if (mine !== asked) return client.close() // another choice since
   const { epsilon, unit, spent } = client.budget
   const odds = Math.exp(epsilon)
   const after = odds / (1 + odds)
@@ -190,35 +194,39 @@ $('epsilon').addEventListener('input', () => {
 })
 $('words').addEventListener('input', changed)
 
+/** Shows what became of it, after what it cost: who reads the outcome finds both. */
+async function say(outcome) {
+  await promise()
+  $('outcome').textContent = outcome
+}
+
 $('report').addEventListener('click', async () => {
   try {
     const client = await open(chosen, indexedDbStorage(database))
     const before = client.budget.spent.epsilon
     const report = await client.report(chosen.input, vector())
     const cost = client.budget.spent.epsilon - before
-    if (report) show(report)
-    $('outcome').textContent = !report ? 'Already sent: a vector that has not changed is not sent again.'
-      : cost === 0 ? 'The same vector again: the same bytes, nothing more is spent.'
-        : `Charged epsilon ${cost}, stored, then made: ${report.length} bytes would leave. They wait to be sent.`
     client.close()
+    if (report) show(report)
+    await say(!report ? 'Already sent: a vector that has not changed is not sent again.'
+      : cost === 0 ? 'The same vector again: the same bytes, nothing more is spent.'
+        : `Charged epsilon ${cost}, stored, then made: ${report.length} bytes would leave. They wait to be sent.`)
   } catch (error) {
-    $('outcome').textContent = `Refused: ${error.message}`
+    await say(`Refused: ${error.message}`)
   }
-  await promise()
 })
 
 $('send').addEventListener('click', async () => {
   const client = await open(chosen, indexedDbStorage(database), { attribute: 1e6, record: 1e6 })
   const { sent, refused, waiting: left } = await client.send()
   client.close()
-  $('outcome').textContent = sent + refused + left === 0 ? 'Nothing of this campaign waits.'
-    : `${sent} taken, ${refused} refused for good, ${left} still waiting${left ? ' (does a collector run on 127.0.0.1:8080?)' : ''}.`
+  await say(sent + refused + left === 0 ? 'Nothing of this campaign waits.'
+    : `${sent} taken, ${refused} refused for good, ${left} still waiting${left ? ' (does a collector run on 127.0.0.1:8080?)' : ''}.`)
 })
 
 $('reset').addEventListener('click', async () => {
   await new Promise((resolve) => { indexedDB.deleteDatabase(database).onsuccess = resolve })
-  $('outcome').textContent = 'A new device: a new key, nothing spent. A real application would not let you forget so easily.'
-  await promise()
+  await say('A new device: a new key, nothing spent. A real application would not let you forget so easily.')
 })
 
 await refresh()

@@ -29,12 +29,13 @@ try {
     const { Client } = await import('/scumble-device/src/index.js')
     const { bytes, given, hex, once, speed } = await import('/scumble-device/test/support.js')
     const file = await (await fetch('/vectors.json')).json()
-    const { signer, policy, campaigns, vectors } = file
+    const { signer, policy, campaigns, files, vectors } = file
     const [attribute, l1, l2, record, delta] = policy
     let wrong = 0
     for (const vector of vectors) {
       const storage = once(bytes(vector.state))
-      const client = await Client.open({ campaign: campaigns[vector.campaign], signer, policy: { attribute, l1, l2, record, delta }, storage })
+      const [campaign, public_] = [campaigns[vector.campaign], files[vector.campaign]]
+      const client = await Client.open({ campaign, file: public_ && bytes(public_), signer, policy: { attribute, l1, l2, record, delta }, storage })
       const report = await client.report(vector.slot, given(vector), { now: vector.now })
       if (hex(report) !== vector.report || hex(storage.stored) !== vector.next) wrong += 1
       client.close()

@@ -61,6 +61,8 @@ def charge(account: Account | None, releaser: _scumble.Releaser) -> Iterator[Cal
     if account is None:
         yield lambda certificate: None
         return
+    if not isinstance(account, Account):
+        raise TypeError(f"account must be a scumble.Account, got {type(account).__name__}")
     reserved = account.reserve(releaser)
     try:
         yield reserved.record

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _input, _scumble
-from ._release import Release
+from ._release import Release, inner
 
 
 class Estimate(NamedTuple):
@@ -77,9 +77,10 @@ def inner_product_with_query(r: Release, i: int, query: Any) -> Estimate:
     >>> e.interval[0] < e.value < e.interval[1], e.variance > 0
     (True, True)
     """
+    held = inner(r)
     (block,) = _input.blocks(np.asarray(query)[None], r.mechanism.dim)
-    projected = r._inner.mechanism().exact(block)
-    return Estimate(*_scumble.estimate_with_query(r._inner, _row(r, i), projected[0]))
+    projected = held.mechanism().exact(block)
+    return Estimate(*_scumble.estimate_with_query(held, _row(r, i), projected[0]))
 
 
 def _row(r: Release, i: int) -> int:
@@ -91,4 +92,5 @@ def _row(r: Release, i: int) -> int:
 
 def _estimate(kind: str, r: Release, i: int, j: int, other: Release | None) -> Estimate:
     other = r if other is None else other
-    return Estimate(*_scumble.estimate(kind, r._inner, _row(r, i), other._inner, _row(other, j)))
+    a, b = inner(r), inner(other)
+    return Estimate(*_scumble.estimate(kind, a, _row(r, i), b, _row(other, j)))

@@ -79,7 +79,7 @@ def evaluate(
     range: tuple[float, float],
     beta: float | None = None,
     labels: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    repetitions: int = 1,
+    repetitions: int = _scumble.REPETITIONS,
     depths: Sequence[int] = (1, 10, 50),
     encoding: str | None = None,
     svm_c: float | None = None,
@@ -129,7 +129,7 @@ def evaluate(
             raise DataError("labels must be (one for each row of x, one for each query)")
     unknown = options.keys() - inspect.signature(Mechanism).parameters.keys()
     if unknown:
-        raise TypeError(f"{min(unknown)!r} is no argument of evaluate or Mechanism")
+        raise TypeError(f"{min(unknown)!r} is not an argument of evaluate or Mechanism")
     dim = _input.dim_of(x)
     given = fields(mechanism=None, dim=dim, epsilon=epsilons[0], range=range, beta=beta, k=None, **options)
     given |= {} if encoding is None else {"encoding": encoding}

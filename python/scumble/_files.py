@@ -11,7 +11,7 @@ from typing import Any
 from . import _scumble
 from ._account import Account
 from ._keys import Key, secret
-from ._mechanism import Mechanism
+from ._mechanism import Mechanism, warn
 
 
 def release_file(
@@ -55,6 +55,11 @@ def release_file(
     >>> c["rows"], scumble.load(os.path.join(folder, "out.parquet")).values.shape
     (64, (64, 16))
     """
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"mechanism must be a scumble.Mechanism, got {type(mechanism).__name__}")
+    if account is not None and not isinstance(account, Account):
+        raise TypeError(f"account must be a scumble.Account, got {type(account).__name__}")
+    warn(mechanism)
     charged = None if account is None else (os.fspath(account.ledger), account.dataset, account.limit)
     reading = how_to_read(column, id, label, format=format, header=header, person=person)
     bound = None if rows_per_person is None else (rows_per_person, person_delta)

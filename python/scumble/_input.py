@@ -64,6 +64,10 @@ def _check_kind(x: Any) -> None:
             raise TypeError("this tensor has a gradient, which noise would cut: give x.detach()")
         if str(x.dtype) == "torch.bfloat16":
             raise TypeError("numpy has no bfloat16: give x.float()")
+    if kind.__name__ == "LazyFrame":
+        raise TypeError("this is a query, not rows: give x.collect()")
+    if hasattr(x, "certificate_json"):
+        raise TypeError("these rows are a release already: they cost nothing further, and need no other noise")
 
 
 def _frame(x: Any, dim: int) -> np.ndarray | None:
@@ -74,10 +78,13 @@ def _frame(x: Any, dim: int) -> np.ndarray | None:
     if len(names) != dim:
         beside = [name for name in names if name.lower() in ("id", "ids", "label", "labels", "index", "unnamed: 0")]
         hint = f"; drop {', '.join(beside)}, or give ids= and labels=" if beside else ""
-        if any(str(kind) in ("object", "String") or str(kind).startswith("List") for kind in _kinds(x)):
+        others = _without_numbers(x)
+        if others and len(names) - len(others) == dim:
+            hint = f"; drop {', '.join(others)}, which holds no numbers"
+        elif others:
             hint = "; if one column holds them, give the column with the vectors, such as frame['vector']"
         raise DataError(f"the frame has {len(names)} columns, expected {dim} attributes{hint}")
-    if any(str(kind)[:1] in "FIU" and str(kind)[1:2].islower() for kind in _kinds(x)) and hasattr(x, "isna"):
+    if hasattr(x, "isna") and any(_may_be_missing(kind) for kind in x.dtypes):
         missing = x.isna().to_numpy()
         if missing.any():
             row, column = (int(at) for at in np.argwhere(missing)[0])
@@ -86,8 +93,20 @@ def _frame(x: Any, dim: int) -> np.ndarray | None:
     return None
 
 
-def _kinds(x: Any) -> list[Any]:
-    return list(x.dtypes)
+def _may_be_missing(kind: Any) -> bool:
+    """True for pandas' own and Arrow's numbers, which may be missing without being NaN."""
+    return not isinstance(kind, np.dtype) and getattr(kind, "kind", "") in ("b", "i", "u", "f")
+
+
+def _without_numbers(x: Any) -> list[str]:
+    """The columns of a pandas or polars frame that hold something else."""
+
+    def numbers(kind: Any) -> bool:
+        if hasattr(kind, "is_numeric"):
+            return kind.is_numeric() or str(kind) == "Boolean"
+        return getattr(kind, "kind", "O") in ("b", "i", "u", "f", "c") or hasattr(kind, "categories")
+
+    return [str(name) for name, kind in zip(x.columns, x.dtypes) if not numbers(kind)]
 
 
 def _matrix(x: Any, dim: int) -> np.ndarray:
@@ -102,11 +121,15 @@ def _matrix(x: Any, dim: int) -> np.ndarray:
         raise DataError("rows must all have the same number of attributes") from None
     if array.ndim == 1 and array.dtype == object and len(array):  # a pandas column of lists or arrays
         array = _stacked(array, dim)
+    if array.ndim == 0:
+        raise _no_rows(x)
     if array.ndim != 2:
-        raise DataError(f"vectors need 2 axes, one row each; this array has {array.ndim}: reshape it")
+        raise DataError(f"vectors need 2 axes, with one vector per row; this array has {array.ndim}: reshape it")
     if array.shape[1] != dim:
         hint = ": give the column with the vectors" if array.shape[1] == 1 and array.dtype == object else ""
         raise DataError(f"rows have {array.shape[1]} attributes, expected {dim}{hint}")
+    if array.dtype == object and hasattr(x, "columns") and (others := _without_numbers(x)):
+        raise DataError(f"column {others[0]!r} holds no numbers: drop it, or turn it into numbers")
     return array
 
 
@@ -185,20 +208,26 @@ def _sparse(x: Any, dim: int) -> Sparse:
 
 def rows_of(x: Any) -> int:
     """How many rows there are."""
+    _check_kind(x)
     try:
         return int(x.shape[0]) if hasattr(x, "shape") else len(x)
     except (TypeError, IndexError):
-        raise TypeError(
-            f"{type(x).__name__} holds no rows: give a 2-dimensional array, a sparse matrix, or an Arrow column of lists"
-        ) from None
+        raise _no_rows(x) from None
+
+
+def _no_rows(x: Any) -> TypeError:
+    return TypeError(
+        f"{type(x).__name__} holds no rows: give a 2-dimensional array, a sparse matrix, or an Arrow column of lists"
+    )
 
 
 def dim_of(x: Any) -> int:
     """How many attributes a row has."""
+    _check_kind(x)
     try:
         return int(x.shape[1]) if len(getattr(x, "shape", ())) == 2 else len(x[0])
     except (TypeError, IndexError, KeyError):
-        raise DataError("vectors need 2 axes, one row each, and at least one row") from None
+        raise DataError("vectors need 2 axes, with one vector per row, and at least one row") from None
 
 
 def names(column: Any, rows: int, what: str) -> list[Any] | None:
@@ -210,7 +239,7 @@ def names(column: Any, rows: int, what: str) -> list[Any] | None:
     array = np.asarray(column) if hasattr(column, "__array__") else np.array([*column, None], dtype=object)[:-1]
     if array.ndim != 1 or len(array) != rows:
         raise DataError(f"{what} must be one for each of the {rows} rows")
-    listed = array.tolist()
+    listed: list[Any] = [None] * rows if array.dtype.kind in "mM" else array.tolist()  # a time is no name
     if array.dtype.kind in "ib":
         return [int(value) for value in listed] if array.dtype.kind == "b" else listed
     kinds = [_kind(value, what) for value in listed]

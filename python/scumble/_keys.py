@@ -73,5 +73,7 @@ def _write(path: str, text: str, mode: int) -> None:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
         raise FileError(f"{path}: exists already; a key is never replaced") from None
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
     with open(file, "w", encoding="utf-8") as stream:
         stream.write(text)

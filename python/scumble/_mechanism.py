@@ -32,7 +32,7 @@ def mechanisms() -> list[dict[str, str]]:
 
 
 class Mechanism:
-    """A mechanism with every public number fixed. It holds no private data, and may be pickled and sent around.
+    """A mechanism with every public number fixed. It holds no private data, and may be pickled and sent anywhere.
 
     No argument may be computed from the private rows.
 
@@ -43,7 +43,7 @@ class Mechanism:
     epsilon : upper bound on the privacy loss.
     range : public ``(lo, hi)``; values outside are clipped.
     k : size of the sketch; the mechanisms called ``raw-`` have none.
-    beta : the most that the unit may move. By default the width of the range: an attribute may change arbitrarily.
+    beta : how far the unit may move. By default the width of the range: an attribute may change arbitrarily.
     delta : for the mechanisms with an approximate guarantee.
     unit : what a neighbour is: ``attribute`` (one attribute moves by at most beta), ``l1``, ``l2`` or ``record``.
     seed : the public seed of the projection, 32 bytes or 64 hexadecimal digits; a fresh one by default. Sketches can be
@@ -121,14 +121,31 @@ class Mechanism:
         return self
 
     @classmethod
-    def from_parameters(cls, parameters: str | dict[str, Any]) -> Mechanism:
+    def from_parameters(
+        cls,
+        parameters: str | dict[str, Any],
+        *,
+        bins: PublicFile | str | os.PathLike[str] | None = None,
+        components: PublicFile | str | os.PathLike[str] | None = None,
+        book: PublicFile | str | os.PathLike[str] | None = None,
+    ) -> Mechanism:
         """The mechanism with these :attr:`parameters`, as a dict or as JSON.
+
+        `bins`, `components`, `book`: the public file that they name by its hash, where they do not hold it.
 
         >>> import scumble
         >>> m = scumble.Mechanism("raw-laplace", dim=4, epsilon=1.0, range=(0, 1), seed=bytes(32))
         >>> scumble.Mechanism.from_parameters(m.parameters) == m
         True
         """
+        given = {"bins": field("bins", bins), "components": field("components", components), "book": field("book", book)}
+        files = {name: file for name, file in given.items() if file is not None}
+        if files:
+            parameters = json.loads(parameters) if isinstance(parameters, str) else parameters
+            for name, file in files.items():
+                if file["sha256"] != (parameters.get(name) or {}).get("sha256"):
+                    raise ParameterError(f"{name} is not the file that these parameters name")
+            parameters = parameters | files
         text = parameters if isinstance(parameters, str) else json.dumps(parameters)
         return cls._wrap(_made(text))
 
@@ -175,7 +192,7 @@ class Mechanism:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences to read before releasing."""
+        """Sentences to read before releasing; every release shows them as warnings."""
         return self._inner.warnings()
 
     def release(
@@ -195,7 +212,8 @@ class Mechanism:
         """Releases every row of `x` with fresh noise.
 
         `x`: a numpy array of floats or integers (any order, any strides, also memory-mapped), a scipy sparse matrix, or
-        an Arrow list column (pyarrow, polars: anything with the Arrow PyCapsule interface). It is read in place.
+        an Arrow list column (pyarrow, polars: anything with the Arrow PyCapsule interface). It is read in place where
+        possible, and converted a few rows at a time otherwise.
         `ids`: unique integers or strings; `labels`: numbers or strings. Both are released as they are.
         `encoding`: ``f32``, ``i16``, ``b8``, ``b4`` or ``b1``; by default the mechanism's own.
 
@@ -209,9 +227,9 @@ class Mechanism:
         `sign`: signs the certificate with this key. Rows without ids get their numbers, as with an account.
 
         `persons`: whose row each is, integers or strings, with `rows_per_person`: at most this many rows of a person
-        leave. The others are left out by a keyed choice in which no value has a part, and a warning tells the operator
-        how many. The certificate then states the loss of all rows of a person together; with `person_delta` a smaller
-        one that holds except with that probability. `persons` itself is not released.
+        leave. A keyed choice that no value enters decides which rows are left out, and a warning tells the operator how
+        many. The certificate then states the loss of all rows of a person together; with `person_delta` it states a
+        smaller one, which holds except with that probability. `persons` itself is not released.
 
         Without a sticky key every call spends epsilon on every row: releasing the same rows twice costs twice.
 
@@ -237,6 +255,7 @@ class Mechanism:
                 person_delta=person_delta,
             )
         rows = _input.rows_of(x)
+        warn(self)
         if rows in self._inner.sample_rows() and (what := self._inner.learned_from(_input.whole(x, self.dim))):
             raise NotPrivate(f"refused: the {what} were learned from the very rows that would be released")
         if sticky_key is not None and ids is None:
@@ -306,6 +325,12 @@ class Mechanism:
 
     def __reduce__(self) -> Any:
         return Mechanism.from_parameters, (self._inner.whole_parameters(),)
+
+
+def warn(mechanism: Mechanism) -> None:
+    """Tells whoever releases what the promise does not protect."""
+    for sentence in mechanism.warnings:
+        warnings.warn(sentence, stacklevel=3)
 
 
 @functools.lru_cache(maxsize=16)

@@ -117,7 +117,7 @@ def plan(
     """
     unknown = options.keys() - inspect.signature(Mechanism).parameters.keys()
     if unknown:
-        raise TypeError(f"{min(unknown)!r} is no argument of plan or Mechanism")
+        raise TypeError(f"{min(unknown)!r} is not an argument of plan or Mechanism")
     given = fields(mechanism=mechanism, dim=dim, epsilon=epsilon, range=range, k=k, **options)
     given |= {name: value for name, value in (("encoding", encoding), ("bytes", bytes)) if value is not None}
     if sample is not None and public_sample is not None:

@@ -1,4 +1,4 @@
-"""Releases: what consumers hold. Everything in one may be shown to anyone its data may be shown to."""
+"""Releases: what consumers hold. Everything in a release may be shown to anyone who may see its data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _scumble
+from ._errors import FileError, ScumbleError
 from ._keys import Key, public
 
 if TYPE_CHECKING:
     from ._mechanism import Mechanism
+    from ._structure import PublicFile
 
 
 class Release:
@@ -48,7 +50,7 @@ class Release:
         >>> len(week)
         21
         """
-        return cls(_scumble.Release.together([release._inner for release in releases]))
+        return cls(_scumble.Release.together([inner(release) for release in releases]))
 
     def __len__(self) -> int:
         return len(self._inner)
@@ -158,7 +160,7 @@ class Release:
 
     def __reduce__(self) -> Any:
         ids, labels = (None if column is None else column.tolist() for column in (self.ids, self.labels))
-        return _restored, (self.certificate_json, self._inner.bytes().tobytes(), ids, labels)
+        return _restored, (self.certificate_json, self._inner.bytes().tobytes(), ids, labels, self._inner.public())
 
     def _repr_html_(self) -> str:
         c = self.certificate
@@ -174,9 +176,19 @@ class Release:
         return f"Release({len(self)} rows, {self.certificate['mechanism']['id']}, k={self.k}, {self.encoding})"
 
 
-def _restored(certificate: str, packed: bytes, ids: list[Any] | None, labels: list[Any] | None) -> Release:
+def _restored(
+    certificate: str, packed: bytes, ids: list[Any] | None, labels: list[Any] | None, public: list[bytes]
+) -> Release:
     """A pickled release; its hashes are compared again."""
-    return Release(_scumble.Release.from_parts(certificate, packed, ids, labels))
+    return Release(_scumble.Release.from_parts(certificate, packed, ids, labels, public))
+
+
+def inner(release: Any) -> _scumble.Release:
+    """The compiled part of a release."""
+    if not isinstance(release, Release):
+        hint = ": scumble.load reads one" if isinstance(release, (str, bytes, os.PathLike)) else ""
+        raise TypeError(f"a scumble.Release is needed, got {type(release).__name__}{hint}")
+    return release._inner
 
 
 def facts_table(title: str, facts: dict[str, Any]) -> str:
@@ -189,25 +201,49 @@ def facts_table(title: str, facts: dict[str, Any]) -> str:
     return f"<table><caption style='text-align:left'><b>scumble: {html.escape(title)}</b></caption>{rows}</table>"
 
 
-def load(path: str | os.PathLike[str] | bytes, *, key: Key | None = None) -> Release:
+def load(
+    path: str | os.PathLike[str] | bytes,
+    *,
+    key: Key | None = None,
+    bins: PublicFile | str | os.PathLike[str] | None = None,
+    components: PublicFile | str | os.PathLike[str] | None = None,
+    book: PublicFile | str | os.PathLike[str] | None = None,
+) -> Release:
     """Reads a release: ``.parquet``, ``.npy`` with its certificate, or a folder of Parquet files as Spark writes them.
 
     `path` may also be the bytes of a Parquet release, or an ``http(s)`` URL of one, which is fetched whole.
 
-    The certificate's numbers are derived again and the data's hashes compared: a mismatch raises
+    The certificate's numbers are recomputed and the data's hashes compared: a mismatch raises
     :class:`scumble.CertificateError`. `key`: the public key with which it must be signed, as its file or that file's content.
+    `bins`, `components`, `book`: the public file that the certificate names, where it is not beside the release.
     """
-    signer = None if key is None else public(key)
+    signer, files, name = None if key is None else public(key), _contents(bins, components, book), "the bytes"
     if isinstance(path, str) and path.startswith(("http://", "https://")):
-        with urllib.request.urlopen(path) as answer:
-            path = answer.read()
+        name = path
+        try:
+            with urllib.request.urlopen(path) as answer:
+                path = answer.read()
+        except OSError as error:
+            raise FileError(f"{name}: {error}") from None
     if not isinstance(path, bytes):
-        return Release(_scumble.Release.load(os.fspath(path), signer))
+        return Release(_scumble.Release.load(os.fspath(path), signer, files))
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "release.parquet")
         with open(copy, "wb") as file:
             file.write(path)
-        return Release(_scumble.Release.load(copy, signer))
+        try:
+            return Release(_scumble.Release.load(copy, signer, files))
+        except ScumbleError as error:  # the copy's name means nothing to anyone
+            error.args = tuple(str(word).replace(copy, name) for word in error.args)
+            raise
+
+
+def _contents(*files: PublicFile | str | os.PathLike[str] | None) -> list[bytes]:
+    """What public files hold, those that were given."""
+    from ._structure import PublicFile
+
+    given = (file if isinstance(file, PublicFile) else PublicFile.load(file) for file in files if file is not None)
+    return [file.content for file in given]
 
 
 def inspect(release: Release | str | os.PathLike[str]) -> str:
@@ -218,14 +254,21 @@ def inspect(release: Release | str | os.PathLike[str]) -> str:
     >>> print(scumble.inspect(m.release(np.zeros((1, 2)))).split(".")[0])
     # Privacy statement
     """
-    release = release if isinstance(release, Release) else load(release)
-    return _scumble.statement(release.certificate_json)
+    return (release if isinstance(release, Release) else load(release))._inner.statement()
 
 
-def verify(path: str | os.PathLike[str], *, key: Key | None = None) -> dict[str, Any]:
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    key: Key | None = None,
+    bins: PublicFile | str | os.PathLike[str] | None = None,
+    components: PublicFile | str | os.PathLike[str] | None = None,
+    book: PublicFile | str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
     """All that ``scumble verify`` checks; gives the certificate, or raises :class:`scumble.CertificateError`.
 
-    More than :func:`load`: a Parquet file must be as it was written, to the last byte.
+    More than :func:`load`: a Parquet file must be as it was written, to the last byte. `key`, `bins`, `components`,
+    `book`: as there.
 
     >>> import numpy as np, os, scumble, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -236,11 +279,20 @@ def verify(path: str | os.PathLike[str], *, key: Key | None = None) -> dict[str,
     >>> scumble.verify(path, key=secret + ".pub")["rows"]
     3
     """
-    return json.loads(_scumble.verify(os.fspath(path), None if key is None else public(key)))
+    signer, files = None if key is None else public(key), _contents(bins, components, book)
+    return json.loads(_scumble.verify(os.fspath(path), signer, files))
 
 
-def check_certificate(text: str) -> Mechanism:
-    """The mechanism that a certificate's text describes, after deriving all its numbers again.
+def check_certificate(
+    text: str,
+    *,
+    bins: PublicFile | str | os.PathLike[str] | None = None,
+    components: PublicFile | str | os.PathLike[str] | None = None,
+    book: PublicFile | str | os.PathLike[str] | None = None,
+) -> Mechanism:
+    """The mechanism that a certificate's text describes, after recomputing all its numbers.
+
+    `bins`, `components`, `book`: the public file that it names, where the text does not hold it.
 
     >>> import numpy as np, scumble
     >>> m = scumble.Mechanism("raw-laplace", dim=2, epsilon=1.0, range=(0, 1), seed=bytes(32))
@@ -254,7 +306,7 @@ def check_certificate(text: str) -> Mechanism:
     """
     from ._mechanism import Mechanism
 
-    return Mechanism._wrap(_scumble.certificate_mechanism(text))
+    return Mechanism._wrap(_scumble.certificate_mechanism(text, _contents(bins, components, book)))
 
 
 def _array(column: Any) -> np.ndarray | None:

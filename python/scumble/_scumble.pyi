@@ -8,11 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "BOOK_WORDS",
+    "COMPONENTS",
     "Charge",
     "DeviceClient",
+    "LARGEST",
     "Mechanism",
+    "REPETITIONS",
     "Release",
     "Releaser",
+    "TOP",
     "__version__",
     "certificate_mechanism",
     "command",
@@ -36,13 +41,17 @@ __all__ = [
     "release_part",
     "row_groups",
     "search",
-    "statement",
     "statistics",
     "sticky_seed",
     "verify",
 ]
 
 __version__: str
+TOP: int
+REPETITIONS: int
+COMPONENTS: int
+BOOK_WORDS: int
+LARGEST: int
 
 @final
 class Mechanism:
@@ -90,16 +99,22 @@ class Releaser:
 @final
 class Release:
     @staticmethod
-    def load(path: str | PathLike[str], key: bytes | None = None) -> Release: ...
+    def load(path: str | PathLike[str], key: bytes | None = None, public: list[bytes] = ...) -> Release: ...
     @staticmethod
     def from_parts(
-        certificate: str, bytes: bytes, ids: list[Any] | None = None, labels: list[Any] | None = None
+        certificate: str,
+        bytes: bytes,
+        ids: list[Any] | None = None,
+        labels: list[Any] | None = None,
+        public: list[bytes] = ...,
     ) -> Release: ...
     @staticmethod
     def together(parts: list[Release]) -> Release: ...
     def save(self, path: str | PathLike[str]) -> None: ...
     def __len__(self) -> int: ...
     def certificate(self) -> str: ...
+    def statement(self) -> str: ...
+    def public(self) -> list[bytes]: ...
     def mechanism(self) -> Mechanism: ...
     def values(self) -> npt.NDArray[np.float32]: ...
     def compared_values(self) -> npt.NDArray[np.float32]: ...
@@ -148,9 +163,8 @@ def keygen(sticky: bool) -> tuple[str, str | None]: ...
 def sticky_seed(key: bytes) -> list[int]: ...
 def ledger_statement(ledger: str | PathLike[str]) -> str: ...
 def mechanisms() -> str: ...
-def certificate_mechanism(text: str) -> Mechanism: ...
-def statement(text: str) -> str: ...
-def verify(path: str | PathLike[str], key: bytes | None = None) -> str: ...
+def certificate_mechanism(text: str, public: list[bytes] = ...) -> Mechanism: ...
+def verify(path: str | PathLike[str], key: bytes | None = None, public: list[bytes] = ...) -> str: ...
 def command(arguments: list[str]) -> int: ...
 def estimate(
     kind: str, a: Release, i: int, b: Release, j: int
@@ -196,6 +210,7 @@ class DeviceClient:
     def __new__(
         cls,
         campaign: str,
+        file: bytes | None,
         signer: bytes | None,
         digest: bytes | None,
         policy: list[float],

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _input, _scumble
 from ._errors import ParameterError
-from ._release import Release
+from ._release import Release, inner
 
 
 class Hits(NamedTuple):
@@ -25,7 +25,7 @@ class Hits(NamedTuple):
 def search(
     r: Release,
     queries: Any,
-    top: int = 50,
+    top: int = _scumble.TOP,
     *,
     exact: bool | None = None,
     metric: str | None = None,
@@ -46,13 +46,13 @@ def search(
     >>> hits.rows.shape, hits.rows[:, 0].tolist()
     ((3, 5), [0, 1, 2])
     """
-    released = isinstance(queries, Release)
+    held, released = inner(r), isinstance(queries, Release)
     if exact is not None and exact == released:
         wanted = "the searcher's own vectors" if exact else "a release: m.release(queries), with the same seed"
         raise ParameterError(f"exact={exact} needs {wanted}")
     if top < 1:
         raise ParameterError(f"top must be at least 1, got {top}")
     blocks = [queries._inner] if released else _input.blocks(queries, r.mechanism.dim)
-    parts = [_scumble.search(r._inner, block, top, metric, decode) for block in blocks]
+    parts = [_scumble.search(held, block, top, metric, decode) for block in blocks]
     rows, scores = (np.concatenate(part) for part in zip(*parts))
     return Hits(rows, scores, None if r.ids is None else r.ids[rows])

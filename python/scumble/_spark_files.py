@@ -26,7 +26,8 @@ from .arrow import plain_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PIECE_BYTES = 128 << 20
+LEAST_PIECE, LARGEST_PIECE = 128 << 20, 1 << 30
+PIECES_PER_CORE = 4
 FEW_IDS = 1 << 23
 
 
@@ -54,7 +55,11 @@ def pieces(df: DataFrame, reading: dict[str, Any]) -> list[Piece] | None:
             found = list(pool.map(lambda path: _scumble.row_groups(path, reading), paths))
         except ScumbleError:  # a column is missing, or written in a way that only Spark knows
             return None
-    cut = [(path, *part) for path, groups in zip(paths, found) for part in _cut(groups)]
+    # Every task costs Spark time of its own: there are only as many as spread over the cores.
+    total = sum(size for groups in found for _, size in groups)
+    share = total // (PIECES_PER_CORE * df.sparkSession.sparkContext.defaultParallelism)
+    most = min(max(share, LEAST_PIECE), LARGEST_PIECE)
+    cut = [(path, *part) for path, groups in zip(paths, found) for part in _cut(groups, most)]
     return [Piece(number, *piece) for number, piece in enumerate(cut)] or None
 
 
@@ -83,11 +88,11 @@ def _kind(java: Any) -> str:
     return java.getClass().getSimpleName()
 
 
-def _cut(groups: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], int]]:
-    """Cuts the (rows, bytes) of row groups into pieces that have rows: (groups, rows) of each."""
+def _cut(groups: list[tuple[int, int]], most: int) -> Iterator[tuple[tuple[int, int], int]]:
+    """Cuts the (rows, bytes) of row groups into pieces of about `most` bytes that have rows: (groups, rows) of each."""
     start, rows, size = 0, 0, 0
     for number, (more_rows, more_bytes) in enumerate(groups):
-        if rows and size + more_bytes > PIECE_BYTES:
+        if rows and size + more_bytes > most:
             yield (start, number), rows
             start, rows, size = number, 0, 0
         rows, size = rows + more_rows, size + more_bytes
@@ -101,7 +106,17 @@ def count_ids(found: list[Piece], id: str) -> tuple[int, int, int] | None:
         return None
     parts = [pq.read_table(path, columns=[id]).column(0) for path in dict.fromkeys(piece.path for piece in found)]
     ids = pa.chunked_array([chunk for part in parts for chunk in part.cast(plain_type(part.type)).chunks])
-    return len(ids), len(ids) - ids.null_count, pc.count_distinct(ids, mode="only_valid").as_py()
+    present = len(ids) - ids.null_count
+    distinct = present if _rise(ids) else pc.count_distinct(ids, mode="only_valid").as_py()
+    return len(ids), present, distinct
+
+
+def _rise(ids: pa.ChunkedArray) -> bool:
+    """True if they are integers, each above the one before it, as row numbers are: then all differ."""
+    if ids.null_count or not pa.types.is_integer(ids.type):
+        return False
+    numbers = ids.to_numpy()
+    return bool((numbers[1:] > numbers[:-1]).all())
 
 
 def release(spark: SparkSession, found: list[Piece], task: Task, out: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _input, _scumble
 from ._errors import NotIdentifiable, ParameterError
-from ._release import Release
+from ._release import Release, inner
 
 
 class Family(NamedTuple):
@@ -91,7 +91,7 @@ def statistics(
     simultaneous: bool = False,
     false_reports: int | None = None,
     attributes: Sequence[int] | None = None,
-    largest: int = 10,
+    largest: int = _scumble.LARGEST,
     centroids: Any = None,
     shuffled: float | None = None,
 ) -> Statistics:
@@ -113,14 +113,14 @@ def statistics(
     >>> bool(np.all(np.abs(told["attribute_mean"].value - 0.3) < 0.05))
     True
     """
-    points = None
+    held, points = inner(r), None
     if centroids is not None:
         points, *more = _input.blocks(centroids, r.mechanism.dim)
         if more:
             raise ParameterError("centroids must be one array")
     told = _scumble.statistics(
-        r._inner,
-        None if since is None else since._inner,
+        held,
+        None if since is None else inner(since),
         target,
         simultaneous,
         false_reports,
@@ -149,4 +149,4 @@ def decode(r: Release, *, rows: Release | None = None, method: str = "wiener") -
     >>> bool(np.mean((decoded - exact) ** 2) < 0.5 * np.mean((r.values - exact) ** 2))
     True
     """
-    return _scumble.decode(r._inner, None if rows is None else rows._inner, method)
+    return _scumble.decode(inner(r), None if rows is None else inner(rows), method)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _input, _scumble
-from ._errors import ParameterError
+from ._errors import FileError, ParameterError
 from ._release import Release
 
 
@@ -26,12 +26,18 @@ class PublicFile:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PublicFile:
         """Reads a file of ``scumble bins``, ``scumble components`` or ``scumble book``."""
-        return cls(Path(path).read_bytes())
+        try:
+            return cls(Path(path).read_bytes())
+        except OSError as error:
+            raise FileError(f"{os.fspath(path)}: {error.strerror}") from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the file; an existing one is never replaced."""
-        with open(path, "xb") as file:
-            file.write(self.content)
+        try:
+            with open(path, "xb") as file:
+                file.write(self.content)
+        except OSError as error:
+            raise FileError(f"{os.fspath(path)}: {error.strerror}") from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PublicFile) and self.sha256 == other.sha256
@@ -63,13 +69,13 @@ def learn_bins(public: Any, k: int) -> PublicFile:
     return PublicFile(_scumble.learn_bins(_input.whole(public, dim), dim, k))
 
 
-def learn_components(public: Any, k: int = 96) -> PublicFile:
+def learn_components(public: Any, k: int = _scumble.COMPONENTS) -> PublicFile:
     """The main directions of PUBLIC records, for ``Mechanism("privcube", components=...)`` with the same `k`."""
     dim = _input.dim_of(public)
     return PublicFile(_scumble.learn_components(_input.whole(public, dim), dim, k))
 
 
-def make_book(public: Any, words: int = 16384) -> PublicFile:
+def make_book(public: Any, words: int = _scumble.BOOK_WORDS) -> PublicFile:
     """Takes up to `words` PUBLIC rows as the words of a book, for ``Mechanism("privbook", book=...)``.
 
     Every released row is then one of these rows, as it is here.

@@ -149,11 +149,13 @@ class Client:
         storage: Storage | str | os.PathLike[str],
         signer: str | bytes | None = None,
         digest: str | bytes | None = None,
+        file: bytes | str | os.PathLike[str] | None = None,
     ) -> Client:
         """Checks the campaign, and loads the stored state or makes a new device.
 
         `signer`: the public key that must have signed; `digest`: the campaign's name, which is stronger. At least one
         of the two is needed.
+        `file`: the public file that the campaign names, if it names one (bins, components or a book), or its path.
         `policy`: the most epsilon by unit over all campaigns and the device's whole life, and `delta`; what is left out
         is 0 (delta 1e-5).
         """
@@ -164,7 +166,8 @@ class Client:
         limits.append(float(policy.get("delta", 1e-5)))
         kept: Storage = FileStorage(storage) if isinstance(storage, (str, os.PathLike)) else storage
         text = campaign.decode() if isinstance(campaign, bytes) else campaign
-        return cls(DeviceClient(text, _key(signer), _key(digest), limits, kept.read()), kept)
+        public = Path(file).read_bytes() if isinstance(file, (str, os.PathLike)) else file
+        return cls(DeviceClient(text, public, _key(signer), _key(digest), limits, kept.read()), kept)
 
     @property
     def statement(self) -> str:
@@ -269,16 +272,28 @@ def _numbers(vector: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | 
         if row.ndim == 2 and row.shape[0] != 1:
             raise ValueError("one row is reported at a time")
         row.sum_duplicates()
-        return _typed(row.data), row.indices.astype(np.uint32), int(row.shape[-1])
+        return _typed(row.data), _attributes(row.indices), int(row.shape[-1])
     if isinstance(vector, tuple):
         index, values, dim = vector
-        return _typed(values), np.ascontiguousarray(index, dtype=np.uint32), int(dim)
+        return _typed(values), _attributes(index), int(dim)
     values = _typed(vector)
     return values, None, len(values)
 
 
+def _attributes(index: Any) -> np.ndarray[Any, Any]:
+    """Attributes in 32 bits; one that does not fit becomes the last of them, which the client refuses."""
+    array = np.asarray(index)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError("attributes are whole numbers, counted from 0")
+    last = 2**32 - 1
+    wide = array.astype(np.uint64 if array.dtype.kind == "u" else np.int64)
+    return np.ascontiguousarray(np.where((wide < 0) | (wide > last), last, wide), dtype=np.uint32)
+
+
 def _typed(values: Any) -> np.ndarray[Any, Any]:
     array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise ValueError("a vector has real numbers")
     kinds = (np.float32, np.float64, np.int16, np.uint8)
     array = array if array.dtype in kinds else array.astype(np.float64)
     if array.ndim != 1:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -23,7 +24,7 @@ from ._account import Account
 from ._errors import DataError, FileError, ParameterError
 from ._files import how_to_read
 from ._keys import Key, secret
-from ._mechanism import Mechanism
+from ._mechanism import Mechanism, warn
 from .arrow import ID, certificate_of, new_key, release_batches
 
 if TYPE_CHECKING:
@@ -72,8 +73,12 @@ def release(
     person together (`person_delta`: see :meth:`scumble.Mechanism.release`). The column itself is not released.
     """
     # Every check that needs no row comes before the charge.
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"mechanism must be a scumble.Mechanism, got {type(mechanism).__name__}")
     _check_plan(df)
     key = new_key() if sticky_key is None else secret(sticky_key)
+    sign = None if sign is None else secret(sign)
+    _scumble.Releaser(mechanism._inner, encoding, key, None, sign)  # refuses what is no key
     promise = _promise(mechanism, person, rows_per_person, person_delta)
     if person is not None and promise is not None:
         df = _chosen(df, mechanism, key, id or ID, person, promise[0])
@@ -81,8 +86,9 @@ def release(
     missing = [name for name in columns if name not in df.columns]
     if missing:
         raise ParameterError(f"there is no column {missing[0]!r}; there are: {', '.join(df.columns)}")
-    if not isinstance(df.schema[column].dataType, T.ArrayType):
-        raise ParameterError(f"column {column!r} must hold arrays of numbers")
+    _check_column(df, column)
+    _check_label(df, label)
+    chosen = df.select(*columns)
     schema = _schema(df, mechanism, id, label, encoding)
     target = None if out is None else _Folder(spark, out)
     if target is not None:
@@ -91,16 +97,18 @@ def release(
     reading = how_to_read(column, id or ID, label, format="parquet")
     pieces = None if folder is None else _spark_files.pieces(df, reading)
     rows = _check_ids(df, id or ID, pieces)
+    _check_length(df, column, mechanism.dim)
+    warn(mechanism)
     reserved = None if account is None else account.reserve(_scumble.Releaser(mechanism._inner, encoding))
     if reserved is not None:
         reserved.keep()  # from here on tasks run, and what they show may stay
     through = _task(mechanism, key, column, id, label, encoding)
     if out is None:
-        return df.select(*columns).mapInArrow(through, schema)
+        return chosen.mapInArrow(through, schema)
     if folder is not None and pieces is not None:
         _spark_files.release(spark, pieces, _file_task(mechanism, key, reading, encoding, id is not None), folder)
     else:
-        df.select(*columns).mapInArrow(through, schema).write.parquet(out)
+        chosen.mapInArrow(through, schema).write.parquet(out)
     del through, key
     text = _certify(spark, out, mechanism, encoding, rows, sticky_key is not None, sign, promise)
     if reserved is not None:
@@ -236,6 +244,33 @@ def _schema(
     return T.StructType([*carried, T.StructField("sketch", sketch, metadata=dict([mechanism._inner.digest()]))])
 
 
+def _check_column(df: DataFrame, column: str) -> None:
+    """Vectors are arrays of floats or integers."""
+    kind = df.schema[column].dataType
+    numbers = (T.FloatType, T.DoubleType, T.IntegralType)
+    if not isinstance(kind, T.ArrayType) or not isinstance(kind.elementType, numbers):
+        hint = ""
+        if kind.typeName() == "vector" or type(kind).__name__ == "VectorUDT":
+            hint = "; pyspark.ml.functions.vector_to_array makes them"
+        raise ParameterError(f"column {column!r} must hold arrays of floats or integers, not {kind.simpleString()}{hint}")
+
+
+def _check_label(df: DataFrame, label: str | None) -> None:
+    """Labels are numbers or strings."""
+    if label is None:
+        return
+    kind = df.schema[label].dataType
+    if not isinstance(kind, (T.NumericType, T.BooleanType, T.StringType)):
+        raise ParameterError(f"column {label!r} must hold numbers or strings, not {kind.simpleString()}")
+
+
+def _check_length(df: DataFrame, column: str, dim: int) -> None:
+    """One row tells that all are of another length; the tasks look at each."""
+    first = df.select(F.size(column)).first()
+    if first is not None and first[0] not in (dim, -1, None):
+        raise DataError(f"rows of {column!r} have {first[0]} attributes, expected {dim}")
+
+
 def _check_plan(df: DataFrame) -> None:
     """A retry must see the same rows under the same ids."""
     plan = getattr(df, "_jdf", None)
@@ -271,14 +306,33 @@ class _Folder:
         context = spark.sparkContext
         self._jvm = cast(Any, context._jvm)
         self._path = self._jvm.org.apache.hadoop.fs.Path(path)
-        self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+        try:
+            self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+        except Py4JJavaError as error:
+            raise FileError(f"{path}: {error.java_exception.getMessage()}") from None
 
     def check_new(self) -> None:
         """Refuses a folder that exists, or a certificate beside it."""
         beside = self._jvm.org.apache.hadoop.fs.Path(self._path.toString() + ".certificate.json")
         for path in (self._path, beside):
-            if self._files.exists(path):
+            if self._exists(path):
                 raise FileError(f"{path.toString()}: exists already; choose a new folder")
+        parent = self._path.makeQualified(self._files.getUri(), self._files.getWorkingDirectory()).getParent()
+        while parent is not None and not self._exists(parent):
+            parent = parent.getParent()
+        if parent is not None and not self._may_write(parent):
+            raise FileError(f"{self._path.toString()}: nothing can be written there; choose another folder")
+
+    def _exists(self, path: Any) -> bool:
+        try:
+            return self._files.exists(path)
+        except Py4JJavaError as error:  # for one, a file where a folder is needed
+            raise FileError(f"{path.toString()}: {error.java_exception.getMessage()}") from None
+
+    def _may_write(self, folder: Any) -> bool:
+        if not self._files.getFileStatus(folder).isDirectory():
+            return False
+        return self._files.getScheme() != "file" or os.access(folder.toUri().getPath(), os.W_OK | os.X_OK)
 
     def local(self) -> str | None:
         """Its path, if it is on this machine."""

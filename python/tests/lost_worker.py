@@ -147,7 +147,7 @@ try:
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH))
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.network.timeout", "60s")
-        .config("spark.sql.files.openCostInBytes", str(128 << 20))  # one task a file
+        .config("spark.sql.files.openCostInBytes", str(128 << 20))  # one task per file
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )

@@ -24,7 +24,9 @@ def test_every_vector_gives_its_report_and_its_next_state():
     for vector in VECTORS["vectors"]:
         storage = Kept(bytes.fromhex(vector["state"]))
         campaign = VECTORS["campaigns"][vector["campaign"]]
-        client = device.Client.open(campaign, signer=VECTORS["signer"], policy=POLICY, storage=storage)
+        file = VECTORS["files"][vector["campaign"]]
+        public = bytes.fromhex(file) if file else None
+        client = device.Client.open(campaign, file=public, signer=VECTORS["signer"], policy=POLICY, storage=storage)
         values = np.array(vector["values"], dtype=KINDS[vector["kind"]])
         given = (vector["index"], values, vector["dim"]) if "index" in vector else values
         assert client.report(vector["slot"], given, now=vector["now"]).hex() == vector["report"]
@@ -54,6 +56,12 @@ def test_refusals_have_their_codes():
     one = client()
     refuses(names["NotFinite"], lambda: one.report("a", np.full(40, np.nan), now=START))
     refuses(names["WrongDimension"], lambda: one.report("a", [0.0] * 41, now=START))
+    for index in (np.array([-1]), np.array([2**32 + 3]), np.array([2**63], dtype=np.uint64), [3, 3], [40]):
+        refuses(names["WrongIndex"], lambda i=index: one.report("a", (i, [1.0] * len(i), 40), now=START))
+    refuses(names["WrongDimension"], lambda: one.report("a", ([1, 2], [1.0], 40), now=START))
+    for wrong in (([1.7], [1.0], 40), ("a", [1.0], 40), np.ones(40) * 1j):
+        with pytest.raises(ValueError):
+            one.report("a", wrong, now=START)
     refuses(names["ClosedPeriod"], lambda: one.report("a", vector(1), now=START - 1))
     for seed in range(3):
         one.report("a", vector(seed), now=START)
@@ -63,6 +71,25 @@ def test_refusals_have_their_codes():
         client(policy={"row": 1})
     with pytest.raises(ValueError):
         device.Client.open(CAMPAIGN, signer="abc", policy={}, storage=Kept(None))
+
+
+def test_a_public_file_comes_from_a_path_and_is_the_one_that_is_named(tmp_path):
+    text, file = next((text, file) for text, file in zip(VECTORS["campaigns"], VECTORS["files"]) if file)
+    (tmp_path / "file").write_bytes(bytes.fromhex(file))
+
+    def open_with(file):
+        return device.Client.open(
+            text, file=file, signer=VECTORS["signer"], policy=POLICY, storage=device.MemoryStorage()
+        )
+
+    assert open_with(tmp_path / "file").statement.startswith("A campaign for tests.")
+    assert open_with(str(tmp_path / "file")).statement == open_with(bytes.fromhex(file)).statement
+    for wrong, code in ((None, 26), (b"", 27), (bytes.fromhex(file)[:-1], 27)):
+        with pytest.raises(device.Refused) as caught:
+            open_with(wrong)
+        assert caught.value.code == code
+    with pytest.raises(FileNotFoundError):
+        open_with(tmp_path / "missing")
 
 
 def test_sparse_rows_are_the_same_content():

@@ -236,7 +236,7 @@ def test_frames_and_columns(integers):
 
     expected = projected(integers)
     for library in (pandas, polars):
-        assert np.array_equal(projected(library.DataFrame(integers)), expected)  # one attribute a column
+        assert np.array_equal(projected(library.DataFrame(integers)), expected)  # one attribute per column
         frame = library.DataFrame({"vector": integers.tolist()})
         assert np.array_equal(projected(frame["vector"]), expected)
         with pytest.raises(scumble.DataError, match="give the column with the vectors"):

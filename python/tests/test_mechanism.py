@@ -159,6 +159,14 @@ m = scumble.Mechanism("dp-signoporp-ceil", dim=64, k=64, epsilon=1.0, range=(0, 
 r = m.release(np.random.default_rng(0).random((1_000_000, 64), dtype="f4"))
 work = lambda: scumble.search(r, r)
 """,
+    "learn components": """
+x = np.random.default_rng(0).random((200_000, 128), dtype="f4")
+work = lambda: scumble.learn_components(x, 96)
+""",
+    "plan": """
+x = np.random.default_rng(0).random((60_000, 512), dtype="f4")
+work = lambda: scumble.plan(dim=512, epsilon=1.0, range=(0, 1), public_sample=x)
+""",
     "evaluate recall": """
 x = np.random.default_rng(0).random((200_000, 64), dtype="f4")
 work = lambda: scumble.evaluate(x, x, mechanisms="dp-oporp-staircase", epsilons=[1.0] * 50, k=64, range=(0, 1))

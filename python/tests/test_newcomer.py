@@ -39,6 +39,25 @@ def test_a_child_process_releases(method):
         assert list(pool.map(_released, [2000, 500])) == [2000, 500]
 
 
+def _used(what: str) -> int:
+    x, r = rows(2000), mechanism().release(rows(2000))
+    used = {
+        "decode": lambda: scumble.decode(r),
+        "search": lambda: scumble.search(r, x[:3], decode="wiener").rows,
+        "statistics": lambda: scumble.statistics(r).told(),
+        "bins": lambda: scumble.learn_bins(x, 8).content,
+        "components": lambda: scumble.learn_components(x, 8).content,
+    }
+    return len(used[what]())
+
+
+@pytest.mark.parametrize("what", ["decode", "search", "statistics", "bins", "components"])
+def test_a_forked_child_uses_what_it_released(what):
+    used = _used(what)  # the parent has threads now
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+        assert pool.submit(_used, what).result() == used
+
+
 def test_joblib_and_threads_release():
     joblib = pytest.importorskip("joblib")
     assert joblib.Parallel(n_jobs=2)(joblib.delayed(_released)(n) for n in (700, 800)) == [700, 800]
@@ -97,9 +116,9 @@ def test_a_release_is_an_ordinary_object(tmp_path):
 
 def test_a_damaged_pickle_is_refused():
     r = mechanism(mechanism="dp-signoporp-ceil").release(rows())
-    function, (certificate, packed, ids, labels) = r.__reduce__()
+    function, (certificate, packed, *others) = r.__reduce__()
     with pytest.raises(scumble.CertificateError):
-        function(certificate, bytes([packed[0] ^ 1]) + packed[1:], ids, labels)
+        function(certificate, bytes([packed[0] ^ 1]) + packed[1:], *others)
 
 
 def test_a_sticky_release_takes_the_seed_of_its_key(tmp_path):
@@ -220,3 +239,110 @@ def test_the_command_line_is_in_the_wheel(tmp_path):
     assert refused.returncode in (1, 2)
     beside = os.path.join(os.path.dirname(sys.executable), "scumble")
     assert subprocess.run([beside, "--version"], capture_output=True, text=True).stdout.startswith("scumble ")
+
+
+def test_frames_of_arrow_numbers_are_read():
+    pd = pytest.importorskip("pandas")
+    x, m = rows(20), mechanism()
+    frame = pd.DataFrame(x.copy()).astype("float[pyarrow]")
+    assert np.array_equal(m.project(frame), m.project(x))
+    frame.iloc[3, 2] = None
+    with pytest.raises(scumble.DataError, match="row 3, column 2: value is missing"):
+        m.release(frame)
+
+
+def test_mistakes_in_what_is_released_are_named():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    x, m = rows(20), mechanism()
+    frame = pd.DataFrame(x)
+    with pytest.raises(scumble.DataError, match="drop user, which holds no numbers"):
+        m.release(frame.assign(user="somebody"))
+    with pytest.raises(scumble.DataError, match="column '7' holds no numbers"):
+        m.release(frame.drop(columns=[7]).assign(**{"7": "somebody"}))
+    with pytest.raises(TypeError, match=r"give x.collect\(\)"):
+        m.release(pl.DataFrame(x).lazy())
+    with pytest.raises(TypeError, match="a release already"):
+        m.release(m.release(x))
+    for nothing in (None, 3, {"a": 1}, (row for row in x)):
+        for use in (m.release, m.project):
+            with pytest.raises(TypeError, match="holds no rows"):
+                use(nothing)
+    with pytest.raises(scumble.DataError, match="ids must be all 64-bit integers or all strings"):
+        m.release(x, ids=pd.date_range("2020-01-01", periods=20))
+
+
+def test_mistakes_in_what_is_used_are_named(tmp_path):
+    x, m = rows(20), mechanism()
+    r = m.release(x)
+    uses = [
+        lambda it: scumble.search(it, x),
+        lambda it: scumble.decode(it),
+        lambda it: scumble.decode(r, rows=it),
+        lambda it: scumble.statistics(it),
+        lambda it: scumble.statistics(r, since=it),
+        lambda it: scumble.inner_product(it, 0, 1),
+        lambda it: scumble.inner_product_with_query(it, 0, x[0]),
+        lambda it: scumble.Release.together([r, it]),
+    ]
+    for use in uses:
+        with pytest.raises(TypeError, match="scumble.Release is needed, got str: scumble.load reads one"):
+            use("release.parquet")
+        with pytest.raises(TypeError, match="scumble.Release is needed, got ndarray"):
+            use(x)
+    np.save(tmp_path / "in.npy", x)
+    for use in (
+        lambda **given: m.release(x, **given),
+        lambda **given: scumble.release_file(tmp_path / "in.npy", tmp_path / "out.npy", mechanism=m, **given),
+    ):
+        with pytest.raises(TypeError, match="account must be a scumble.Account, got str"):
+            use(account="releases.ledger")
+    with pytest.raises(TypeError, match="mechanism must be a scumble.Mechanism, got str"):
+        scumble.release_file(tmp_path / "in.npy", tmp_path / "out.npy", mechanism="dp-oporp-staircase")
+
+
+def test_files_that_are_not_there_are_file_errors(tmp_path):
+    missing = tmp_path / "no" / "file"
+    for use in (
+        lambda: mechanism(bins=missing),
+        lambda: scumble.PublicFile.load(missing),
+        lambda: scumble.learn_bins(rows(), 8).save(missing),
+        lambda: scumble.keygen(missing),
+        lambda: scumble.load("http://127.0.0.1:1/release.parquet"),
+    ):
+        with pytest.raises(scumble.FileError):
+            use()
+    with pytest.raises(scumble.DataError) as fault:
+        scumble.load(b"junk")
+    assert str(fault.value).startswith("the bytes: ")
+
+
+def test_a_release_that_protects_nobody_warns():
+    with pytest.warns(UserWarning, match="epsilon 50 protects nobody"):
+        mechanism(epsilon=50.0).release(rows(5))
+    with pytest.warns(UserWarning, match="beta = 0.001 is less"):
+        mechanism(beta=0.001).release(rows(5))
+
+
+def test_an_evaluation_of_nothing_is_refused():
+    x = rows(60)
+    given = dict(mechanisms="dp-oporp-staircase", epsilons=4.0, k=16, range=RANGE)
+    for table, queries, repetitions in ((x[:0], x, 1), (x, x[:0], 1), (x, x, 0)):
+        with pytest.raises(scumble.ParameterError, match="nothing to measure.*repetitions"):
+            scumble.evaluate(table, queries, repetitions=repetitions, **given)
+
+
+def test_a_search_for_nothing_finds_nothing():
+    x = rows(400)
+    r = mechanism().release(x)
+    for decode in (None, "wiener", "bounds"):
+        assert scumble.search(r, x[:0], decode=decode).rows.shape[0] == 0
+
+
+def test_a_plan_for_training_tests_exact_rows_on_the_scale_of_the_release():
+    """Bits are -1 and 1, these values a hundredth of it: on their own scale every row would fall to the largest class."""
+    rng = np.random.default_rng(3)
+    labels = rng.choice(4, 2000, p=[0.4, 0.2, 0.2, 0.2])
+    sample = np.clip(0.01 * (rng.normal(size=(4, 32))[labels] + 0.5 * rng.normal(size=(2000, 32))), -0.01, 0.01)
+    given = dict(dim=32, epsilon=8.0, range=(-0.01, 0.01), k=32, mechanism="dp-signoporp-ceil")
+    found = scumble.plan(public_sample=sample, public_labels=labels, **given).measured["accuracy"]
+    assert found["private"] > 0.8 and found["exact_rows"] > found["private"] - 0.05

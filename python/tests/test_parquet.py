@@ -130,7 +130,7 @@ def test_checksums_are_checked_where_there_are_any(cli, reference, compression):
     path.write_bytes(data)
     done = subprocess.run([cli, "release", str(path), "--out", str(folder / "bad.npy"), "--mechanism", "dp-oporp-staircase",
                            "--epsilon", "5", "--range", "0,100", "-k", "8"], capture_output=True, text=True)
-    assert done.returncode == 2 and "a page does not have its checksum" in done.stderr, done.stderr
+    assert done.returncode == 2 and "a page does not match its checksum" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("encoding, kind", [

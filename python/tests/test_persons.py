@@ -1,4 +1,4 @@
-"""Several rows of one person: at most so many leave, and the certificate states what they cost together."""
+"""Several rows of one person: at most a given number leave, and the certificate states what they cost together."""
 
 from __future__ import annotations
 

@@ -168,5 +168,5 @@ def test_plan(rng):
     assert tried.measured["recall"]["private"] >= 0
     with pytest.raises(scumble.ParameterError):
         scumble.plan(**(options | {"epsilon": -1.0}))
-    with pytest.raises(TypeError, match="'betta' is no argument"):
+    with pytest.raises(TypeError, match="'betta' is not an argument"):
         scumble.plan(betta=0.5, **options)

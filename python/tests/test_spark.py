@@ -107,7 +107,7 @@ def test_release_to_files(df, table, tmp_path, id, encoding, monkeypatch, reques
     account = scumble.Account(tmp_path / "ledger", "rows", budget=5.0)
     back = scumble.spark.release(df, mechanism=m, out=out, label="kind", encoding=encoding, account=account, **OPTIONS)
     assert back.columns == ["id", "label", "sketch"] and back.count() == ROWS
-    r = scumble.load(out)  # derives the certificate again and compares the hashes
+    r = scumble.load(out)  # recomputes the certificate and compares the hashes
     assert r.mechanism == m and len(r) == ROWS and r.certificate["content"].keys() == {"sketch", "ids", "labels", "layout"}
     (entry,) = account.statement["entries"]  # one for the job
     assert (entry["state"], entry["rows"], entry["certificate"]) == ("recorded", ROWS, r.certificate["digest"])
@@ -127,7 +127,7 @@ def test_release_to_files(df, table, tmp_path, id, encoding, monkeypatch, reques
 def test_files_are_read_and_written_by_the_executors(spark, table, tmp_path, id, encoding, monkeypatch, cli):
     """A DataFrame that is nothing but files: the same bytes as on the way through Spark, in the order of the files."""
     monkeypatch.setattr(scumble.spark, "new_key", lambda: KEY)
-    monkeypatch.setattr(scumble._spark_files, "PIECE_BYTES", 50_000)
+    monkeypatch.setattr(scumble._spark_files, "LEAST_PIECE", 50_000)
     plain, m, out = spark.read.parquet(table[1]), mechanism(id), str(tmp_path / "o u t")
     reading = how_to_read("embedding", "key", None, format="parquet")
     assert len(scumble._spark_files.pieces(plain, reading)) == 4
@@ -279,6 +279,36 @@ def test_faults_in_a_task_name_the_place_only(df, tmp_path):
 def test_output_that_exists_is_refused(df, tmp_path):
     with pytest.raises(scumble.FileError, match="exists already"):
         scumble.spark.release(df, mechanism=mechanism(), out=str(tmp_path), **OPTIONS)
+
+
+def test_no_typo_is_charged(df, tmp_path):
+    from pyspark.sql import functions as F
+
+    (tmp_path / "file").touch()
+    account = scumble.Account(tmp_path / "ledger", "rows", budget=5.0)
+    wrong = [
+        (dict(column="embeding"), "there is no column"),
+        (dict(column="kind"), "must hold arrays of floats"),
+        (dict(label="embedding"), "must hold numbers or strings"),
+        (dict(sticky_key=b"junk"), "not a key for noise"),
+        (dict(sign=b"junk"), "not a signing key"),
+        (dict(sign=tmp_path / "no.key"), "No such file"),
+        (dict(out=str(tmp_path / "file" / "out")), "nothing can be written there"),
+        (dict(out="nowhere://host/out"), "nowhere"),
+        (dict(mechanism=mechanism(dim=32)), "64 attributes, expected 32"),
+        (dict(mechanism=mechanism(), encoding="zz"), "unknown encoding"),
+    ]
+    for given, message in wrong:
+        options = dict(mechanism=mechanism(), out=str(tmp_path / "out"), account=account) | OPTIONS | given
+        with pytest.raises(scumble.ScumbleError, match=message):
+            scumble.spark.release(df, **options)
+    words = df.withColumn("embedding", F.col("embedding").cast("array<string>"))
+    with pytest.raises(scumble.ParameterError, match="must hold arrays of floats"):
+        scumble.spark.release(words, mechanism=mechanism(), out=str(tmp_path / "out"), account=account, **OPTIONS)
+    with pytest.raises(TypeError, match="mechanism must be a scumble.Mechanism"):
+        scumble.spark.release(df, mechanism="dp-oporp", out=str(tmp_path / "out"), account=account, **OPTIONS)
+    assert not (tmp_path / "ledger").exists() and not (tmp_path / "out").exists()
+
 
 
 def test_a_lost_worker(tmp_path):

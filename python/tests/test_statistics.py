@@ -64,7 +64,7 @@ def test_decoding_helps_and_is_refused_where_it_hurts(rows):
     with pytest.raises(scumble.NotIdentifiable, match="too few"):
         scumble.decode(release(rows[:100]))
     few = release(rows[:100], epsilon=0.5)  # of 1,600 values hundreds lie beyond the bounds
-    nearer = scumble.decode(few, method="bounds")  # needs no number of rows, and takes none away from the truth
+    nearer = scumble.decode(few, method="bounds")  # works for any number of rows, and moves none away from the truth
     errors = [((x - exact[:100]) ** 2).sum(1) for x in (nearer, few.values)]
     assert (errors[0] <= errors[1] * (1 + 1e-6)).all() and (errors[0] < errors[1]).any()
     with pytest.raises(scumble.ParameterError, match="wiener, scale or bounds"):

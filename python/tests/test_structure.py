@@ -62,3 +62,59 @@ def test_books_and_components_survive_files_and_pickles(tmp_path):
     c = scumble.Mechanism("privcube", dim=24, k=16, epsilon=5.0, range=(-5, 5), components=components, purpose="training")
     assert pickle.loads(pickle.dumps(c)) == c
     assert c.release(rows).bits.shape == (40, 2)
+
+
+@pytest.fixture(params=["book", "components", "bins"])
+def resting(request, tmp_path):
+    """A mechanism that rests on a public file too large for a certificate, and that file."""
+    sample = np.random.default_rng(3).normal(size=(300, 24))
+    if request.param == "book":
+        file = scumble.make_book(sample, 128)
+        return "book", file, scumble.Mechanism("privbook", dim=24, epsilon=9.0, range=(-5, 5), book=file)
+    if request.param == "components":
+        file = scumble.learn_components(sample, 8)
+        return "components", file, scumble.Mechanism("privcube", dim=24, k=8, epsilon=9.0, range=(-5, 5), components=file)
+    wide = np.random.default_rng(3).random((30, 1 << 15))
+    file = scumble.learn_bins(wide, 64)
+    return "bins", file, scumble.Mechanism("dp-oporp-laplace", dim=1 << 15, k=64, epsilon=9.0, range=(0, 1), bins=file)
+
+
+def test_a_release_that_rests_on_a_public_file_is_like_any_other(resting, tmp_path):
+    kind, file, m = resting
+    x = np.random.default_rng(4).random((20, m.dim))
+    account = scumble.Account(tmp_path / "ledger", "rows", budget=10.0)
+    r = m.release(x, account=account)
+    assert [entry["state"] for entry in account.statement["entries"]] == ["recorded"]
+    again = pickle.loads(pickle.dumps(r))
+    assert np.array_equal(again.values, r.values) and again.mechanism == m
+    assert scumble.inspect(r).startswith("# Privacy statement")
+    r.save(tmp_path / "r.parquet")
+    content = (tmp_path / "r.parquet").read_bytes()
+    (tmp_path / "elsewhere.parquet").write_bytes(content)
+    uses = [
+        lambda **given: scumble.load(content, **given).mechanism,
+        lambda **given: scumble.load(tmp_path / "elsewhere.parquet", **given).mechanism,
+        lambda **given: scumble.check_certificate(r.certificate_json, **given),
+        lambda **given: scumble.Mechanism.from_parameters(m.parameters, **given),
+        lambda **given: scumble.verify(tmp_path / "elsewhere.parquet", **given) and m,
+    ]
+    file.save(tmp_path / "public")
+    for use in uses:
+        with pytest.raises(scumble.ScumbleError, match=f"{file.sha256} with {kind}"):
+            use()
+        assert use(**{kind: file}) == use(**{kind: tmp_path / "public"}) == m
+    other = scumble.make_book(np.eye(24)) if kind == "book" else scumble.learn_bins(public(), 16)
+    with pytest.raises(scumble.ParameterError, match="is not the file"):
+        scumble.Mechanism.from_parameters(m.parameters, **{kind: other})
+
+
+def test_decoding_symbols_of_a_bin_that_never_varies_is_refused():
+    """Corners of images are always black: the noise of symbols, which is known by what varies least, is then unknown."""
+    images, _ = scumble.digits()
+    for id, method in [("dp-signoporp-ceil", "wiener"), ("dp-signoporp-ceil", "scale"), ("dp-oporp-zones", "wiener")]:
+        m = scumble.Mechanism(id, dim=784, k=64, epsilon=20.0, range=(0, 255), bins="grid:28x28", seed=SEED)
+        r = m.release(images[:3000])
+        with pytest.raises(scumble.NotIdentifiable, match="the same in every row"):
+            scumble.decode(r, method=method)
+        with pytest.raises(scumble.NotIdentifiable, match="the same in every row"):
+            scumble.search(r, images[:2], decode=method)

@@ -1,4 +1,4 @@
-//! The command line of scumble. One module a verb; what verbs share is beside them, once.
+//! The command line of scumble. One module per verb; what verbs share is beside them, once.
 
 mod exit;
 mod keys;
@@ -101,9 +101,18 @@ fn usage(error: &clap::Error) -> Exit {
         return if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand { Exit::Error } else { Exit::Done };
     }
     let text = error.to_string();
-    let body = text.split("\n\nUsage:").next().unwrap_or(&text).split("\n\nFor more information").next();
-    let words: Vec<&str> = body.unwrap_or_default().split_whitespace().collect();
-    Failure::error(format!("{} (see --help)", words.join(" ").trim_start_matches("error: "))).report()
+    let paragraphs =
+        text.split("\n\n").take_while(|it| !it.starts_with("Usage:") && !it.starts_with("For more information"));
+    let line = paragraphs.map(in_one_line).collect::<Vec<_>>().join("; ");
+    Failure::error(format!("{} (see --help)", line.trim_start_matches("error: "))).report()
+}
+
+/// A sentence of clap's; what it lists stands below it, one thing per line.
+fn in_one_line(paragraph: &str) -> String {
+    let mut lines = paragraph.lines().map(str::trim);
+    let sentence = lines.next().unwrap_or_default();
+    let listed = lines.collect::<Vec<_>>().join(", ");
+    [sentence, &listed].join(" ").trim().to_owned()
 }
 
 fn quiet_panics() {

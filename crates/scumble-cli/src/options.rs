@@ -144,7 +144,7 @@ pub struct MechanismOptions {
     /// Public range of an attribute; values outside are clipped
     #[arg(long, value_name = "LO,HI", allow_hyphen_values = true, value_parser = parse_range, help_heading = "Privacy")]
     pub range: Range,
-    /// Unit of privacy: attribute, l1, l2 or record [default: attribute; record for privcube and signcap]
+    /// Unit of privacy: attribute, l1, l2 or record [default: attribute; record for privcube, signcap and privbook]
     #[arg(long, value_name = "U", help_heading = "Privacy")]
     unit: Option<Unit>,
     /// Consent to a mechanism that is NOT differentially private (idp-...)
@@ -335,7 +335,7 @@ impl TrustOptions {
     }
 }
 
-/// Public files that a certificate names by their hash, where they do not lie beside the release.
+/// Public files that a certificate names by their hash, where they are not beside the release.
 #[derive(Args, Debug)]
 pub struct BesideOptions {
     /// The public bins of the release, where they are too large for its certificate and not beside it as RELEASE.bins

@@ -95,7 +95,7 @@ pub fn bar() -> ProgressBar {
     ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear)
 }
 
-/// So many rows are done, of so many where that is known.
+/// This many rows are done, of this many where that is known.
 pub fn rows_done(bar: &ProgressBar, done: u64, all: Option<u64>) -> ControlFlow<()> {
     if let (Some(all), None) = (all, bar.length()) {
         bar.set_length(all);

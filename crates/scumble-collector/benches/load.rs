@@ -70,7 +70,7 @@ fn collection() -> Collection {
         retention_days: 30,
     };
     let campaign = Campaign::new(&mechanism, &encoder, terms).unwrap();
-    Collection::parse(&campaign.signed(&SigningKey::generate().unwrap()).to_json()).unwrap()
+    Collection::parse(&campaign.signed(&SigningKey::generate().unwrap()).to_json(), None).unwrap()
 }
 
 fn settings() -> Settings {
@@ -82,7 +82,7 @@ fn settings() -> Settings {
 }
 
 fn serve(folder: &Path, store: &str) {
-    let collection = Collection::parse(&std::fs::read_to_string(folder.join("campaign.json")).unwrap()).unwrap();
+    let collection = Collection::parse(&std::fs::read_to_string(folder.join("campaign.json")).unwrap(), None).unwrap();
     run::serve(settings(), store, vec![collection], run::clock(None).unwrap(), |public, _| {
         println!("listening {public}")
     })

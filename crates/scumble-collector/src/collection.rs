@@ -1,8 +1,9 @@
 //! A campaign as a collector sees it: which reports are taken when, and for how long they are kept.
 
+use bytes::Bytes;
 use scumble::campaign::Campaign;
 use scumble::error::LibraryError;
-use scumble::mechanism::Mechanism;
+use scumble::mechanism::{Beside, Mechanism};
 use scumble::release::Encoder;
 use std::fmt;
 
@@ -16,6 +17,7 @@ pub struct Collection {
     encoder: Encoder,
     digest: [u8; 32],
     text: String,
+    file: Option<Bytes>,
 }
 
 /// Why a campaign is not collected.
@@ -42,9 +44,17 @@ impl fmt::Debug for Collection {
 }
 
 impl Collection {
-    /// Reads a signed campaign. Refuses one whose reports would have to be deleted before they can be exported.
-    pub fn parse(text: &str) -> Result<Self, CollectionError> {
-        let (campaign, mechanism, encoder) = Campaign::parse(text)?;
+    /// Reads a signed campaign, with the public file that it names.
+    pub fn parse(text: &str, file: Option<&[u8]>) -> Result<Self, CollectionError> {
+        let mut beside = Beside::default();
+        file.map_or(Ok(()), |file| beside.add(file)).map_err(LibraryError::from)?;
+        let (campaign, mechanism, encoder) = Campaign::parse_with(text, &beside)?;
+        Self::new(campaign, mechanism, encoder)
+    }
+
+    /// Of a campaign that was read, with what it describes. Refuses one that is not signed, and one whose reports would
+    /// have to be deleted before they can be exported.
+    pub fn new(campaign: Campaign, mechanism: Mechanism, encoder: Encoder) -> Result<Self, CollectionError> {
         if campaign.signature.is_none() {
             return Err(CollectionError::NotSigned);
         }
@@ -52,8 +62,9 @@ impl Collection {
         if u64::from(terms.retention_days) * SECONDS_PER_DAY <= terms.periods.seconds {
             return Err(CollectionError::Retention);
         }
-        let digest = campaign.digest_bytes();
-        Ok(Self { campaign, mechanism, encoder, digest, text: text.to_owned() })
+        let (digest, text) = (campaign.digest_bytes(), campaign.to_json());
+        let file = campaign.file().map(|(_, content)| content.into());
+        Ok(Self { campaign, mechanism, encoder, digest, text, file })
     }
 
     /// The campaign.
@@ -84,6 +95,11 @@ impl Collection {
     /// The text as it was signed.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The public file that devices need besides the text.
+    pub fn file(&self) -> Option<&Bytes> {
+        self.file.as_ref()
     }
 
     /// The first period that is not closed at `now` (seconds since 1970): the one before the current one.

@@ -85,6 +85,14 @@ pub enum StartError {
     /// A clock that tells no time.
     #[error("the clock's file holds no number of seconds since 1970")]
     Clock,
+    /// The same text, signed by somebody else: what was served once is what devices and caches have.
+    #[error(
+        "the store has campaign {campaign} with another signature: serve the one that it has, or make a new campaign"
+    )]
+    OtherSignature {
+        /// Its digest.
+        campaign: String,
+    },
     /// The thread that reads the store ended.
     #[error("the store could not be prepared")]
     Unprepared,
@@ -179,7 +187,7 @@ fn local(listener: &TcpListener) -> SocketAddr {
 /// Registers campaigns, closes what has ended meanwhile, and makes the store ready.
 fn list(store: &mut dyn Store, collections: Vec<Collection>, now: u64) -> Result<Vec<Arc<Listed>>, StoreError> {
     let list = collections.into_iter().map(|collection| {
-        let key = store.add_campaign(&collection.name(), collection.text())?;
+        let key = store.add_campaign(&collection.name(), collection.text(), collection.file().map(|file| &file[..]))?;
         store.close(key, collection.open_from(now))?;
         store.prepare(key, &collection.open_periods(now))?;
         let tokens = store.tokens(key)?;

@@ -68,7 +68,8 @@ pub fn export(
 ) -> Result<Export, ExportError> {
     let export = choose(store, key, collection, now, wanted)?;
     let (k, encoding) = (collection.encoder().k(), collection.encoder().encoding());
-    let mut writer = ReleaseWriter::create(out, k, encoding)?;
+    let files = collection.mechanism().parameters().beside();
+    let mut writer = ReleaseWriter::create(out, k, encoding)?.with_beside(files)?;
     write_rows(store, &export, collection.encoder().bytes_per_row(), &mut writer)?;
     writer.finish(|hashes| {
         let certificate = Certificate::new(collection.mechanism(), collection.encoder(), export.rows, hashes.into());

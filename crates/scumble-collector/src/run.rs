@@ -3,7 +3,7 @@
 use crate::collection::Collection;
 use crate::collector::{Collector, Settings, StartError};
 use crate::service::Clock;
-use crate::store::{self, CampaignKey, Store, StoreError, Unfit};
+use crate::store::{self, CampaignKey, Published, Store, StoreError, Unfit};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,7 +47,8 @@ pub fn log(level: LevelFilter) {
 pub fn collections(store: &mut dyn Store) -> Result<Vec<(CampaignKey, Collection)>, StoreError> {
     let damaged = |_| Unfit::Campaign;
     let known = store.campaigns()?.into_iter();
-    known.map(|(key, text)| Ok((key, Collection::parse(&text).map_err(damaged)?))).collect()
+    let read = |it: Published| Ok((it.key, Collection::parse(&it.text, it.file.as_deref()).map_err(damaged)?));
+    known.map(read).collect()
 }
 
 /// Serves the campaigns that are given and those that the store has, until the process is asked to end. Periods follow
@@ -61,9 +62,14 @@ pub fn serve(
 ) -> Result<(), StartError> {
     let mut stores = store::open(location)?;
     for collection in &given {
-        stores[0].add_campaign(&collection.name(), collection.text())?;
+        stores[0].add_campaign(&collection.name(), collection.text(), collection.file().map(|file| &file[..]))?;
     }
-    let known = collections(&mut *stores[0])?.into_iter().map(|(_, collection)| collection).collect();
+    let known: Vec<_> = collections(&mut *stores[0])?.into_iter().map(|(_, collection)| collection).collect();
+    let others =
+        |given: &&Collection| known.iter().any(|it| it.digest() == given.digest() && it.text() != given.text());
+    if let Some(given) = given.iter().find(others) {
+        return Err(StartError::OtherSignature { campaign: given.name() });
+    }
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Threads)?;
     runtime.block_on(async {

@@ -40,9 +40,9 @@ pub struct ServiceSettings {
     pub largest_body: usize,
     /// The longest that a body may take to arrive.
     pub body_timeout: Duration,
-    /// Requests per second and address; 0 is no limit.
+    /// Requests per second per address; 0 means no limit.
     pub per_address: u32,
-    /// Requests per second and token; 0 is no limit.
+    /// Requests per second per token; 0 means no limit.
     pub per_token: u32,
     /// Take the address from the last entry of `X-Forwarded-For`: only behind a proxy that writes it.
     pub behind_proxy: bool,
@@ -113,6 +113,7 @@ impl Service {
     pub fn public(self: &Arc<Self>) -> Router {
         Router::new()
             .route("/v1/campaigns/{digest}", get(campaign))
+            .route("/v1/campaigns/{digest}/file", get(file))
             .route("/v1/campaigns/{digest}/reports", post(reports))
             .fallback(|| async { Refusal::new(StatusCode::NOT_FOUND, "no such page") })
             .method_not_allowed_fallback(|| async { Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "no such method") })
@@ -133,11 +134,15 @@ impl Service {
         self.campaigns.get(digest).ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, "no such campaign"))
     }
 
+    /// May this address make a request?
+    fn admit_address(&self, request: &Request) -> Result<(), Refusal> {
+        let Some(address) = self.address(request) else { return Ok(()) };
+        self.by_address.admit_address(address).map_err(|wait| self.turn_away(wait, "too many requests"))
+    }
+
     /// May this request be made, by this address and with this token?
     fn admit(&self, listed: &Listed, request: &Request) -> Result<(), Refusal> {
-        if let Some(address) = self.address(request) {
-            self.by_address.admit_address(address).map_err(|wait| self.turn_away(wait, "too many requests"))?;
-        }
+        self.admit_address(request)?;
         let tokens = listed.tokens();
         if tokens.is_empty() {
             return Ok(());
@@ -292,21 +297,37 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// `GET /v1/campaigns/{digest}`: the signed text, byte for byte. It can never change.
+/// `GET /v1/campaigns/{digest}`: the signed text, byte for byte.
 async fn campaign(
     State(service): State<Arc<Service>>,
     Path(digest): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let listed = service.listed(&digest)?;
+    Ok(fixed(&digest, &headers, "application/json", || listed.collection.text().to_owned().into()))
+}
+
+/// `GET /v1/campaigns/{digest}/file`: the public file that the campaign names. It may be large.
+async fn file(
+    State(service): State<Arc<Service>>,
+    Path(digest): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let none = || Refusal::new(StatusCode::NOT_FOUND, "this campaign names no public file");
+    let content = service.listed(&digest)?.collection.file().ok_or_else(none)?;
+    service.admit_address(&request)?;
+    Ok(fixed(&digest, request.headers(), "application/octet-stream", || content.clone().into()))
+}
+
+/// What a campaign's digest fixes can never change.
+fn fixed(digest: &str, headers: &HeaderMap, kind: &'static str, body: impl FnOnce() -> Body) -> Response {
     let etag = HeaderValue::from_str(&format!("\"{digest}\"")).expect("hexadecimal digits");
-    let fixed =
-        [(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")), (ETAG, etag.clone())];
-    if headers.get(IF_NONE_MATCH) == Some(&etag) {
-        return Ok((StatusCode::NOT_MODIFIED, fixed).into_response());
+    let known = headers.get(IF_NONE_MATCH) == Some(&etag);
+    let fixed = [(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")), (ETAG, etag)];
+    if known {
+        return (StatusCode::NOT_MODIFIED, fixed).into_response();
     }
-    let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    Ok((fixed, json, listed.collection.text().to_owned()).into_response())
+    (fixed, [(CONTENT_TYPE, HeaderValue::from_static(kind))], body()).into_response()
 }
 
 /// `POST /v1/campaigns/{digest}/reports`: one report or many, end to end.

@@ -9,6 +9,13 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect()
 }
 
+/// SHA-256 of these bytes, end to end.
+pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    parts.iter().for_each(|part| hash.update(part));
+    hash.finalize().into()
+}
+
 /// A public fact. Fields keep their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {

@@ -7,7 +7,7 @@ use scumble::campaign::{Campaign, Input, Layout, Longitudinal, Mode, Periods, Te
 use scumble::certificate::SigningKey;
 use scumble::mechanism::{Mechanism, MechanismId, NotionKind, OutputKind, Parameters, Required};
 use scumble::privacy::Unit;
-use scumble::projection::Seed;
+use scumble::projection::{Bins, Origin, Partition, PublicTable, Seed, TableFile};
 use scumble::vectors::{Range, Scalars};
 use scumble_core::release::{Encoder, Encoding};
 use scumble_device::{Client, Policy, State, Trust, Vector};
@@ -32,9 +32,12 @@ pub fn text() -> String {
     let campaigns = campaigns();
     let vectors: Vec<Value> = campaigns.iter().enumerate().flat_map(|(at, campaign)| reports(at, campaign)).collect();
     let texts: Vec<String> = campaigns.iter().map(Campaign::to_json).collect();
+    // The public file that a campaign names, or null.
+    let files: Vec<Option<String>> =
+        campaigns.iter().map(|campaign| campaign.file().map(|(_, content)| hexadecimal(&content))).collect();
     let all = json!({
         "about": "campaign, state, slot, vector, now -> report; written by scumble-device's example `vectors`",
-        "signer": key().public().to_hex(), "policy": POLICY, "campaigns": texts, "vectors": vectors,
+        "signer": key().public().to_hex(), "policy": POLICY, "campaigns": texts, "files": files, "vectors": vectors,
     });
     // One vector a line: a change shows where it is.
     all.to_string().replace("},{\"campaign\"", "},\n{\"campaign\"").replace("}\\n\",\"", "}\\n\",\n\"") + "\n"
@@ -84,7 +87,28 @@ fn campaigns() -> Vec<Campaign> {
     ] {
         all.push(campaign(parameters(id, dim, k), None, Mode::Once));
     }
+    all.extend(with_files().into_iter().map(|parameters| campaign(parameters, None, Mode::Once)));
     all
+}
+
+/// Components, a book, and bins that are too large for the campaign's text.
+pub fn with_files() -> Vec<Parameters> {
+    let entry = |i: usize| ((i * 7919 + 31) % 2003) as i16 - 1001;
+    let scale = 1.0 / 1024.0;
+    let centre = (0..24).map(|i| f32::from(entry(i)) / 8192.0).collect();
+    let components = PublicTable::components(centre, (0..24 * 16).map(entry).collect(), scale, Origin::Made);
+    let components = TableFile::of(components.expect("components"));
+    let book =
+        TableFile::of(PublicTable::book(9, (0..9 * 24).map(entry).collect(), scale, Origin::Made).expect("a book"));
+    let places: Vec<_> = (0..12_000).map(|i: u32| Some((i * 37 % 64, !i.is_multiple_of(3)))).collect();
+    let bins = Partition::of(&Bins::new(&places, 64, Origin::Made).expect("bins"));
+    let with = |id| Parameters { components: Some(components.clone()), ..parameters(id, 24, 16) };
+    vec![
+        with(MechanismId::Privcube),
+        with(MechanismId::Signcap),
+        Parameters { book: Some(book), ..parameters(MechanismId::Privbook, 24, 24) },
+        Parameters { bins: Some(bins), ..parameters(MechanismId::DpSignoporpCeil, 12_000, 64) },
+    ]
 }
 
 fn parameters(id: MechanismId, dim: usize, k: usize) -> Parameters {
@@ -166,9 +190,11 @@ fn report(at: usize, campaign: &Campaign, kind: &str, index: Option<&[u32]>) -> 
         Ok(())
     });
     let state = state.expect("entropy").to_bytes();
+    let file = campaign.file().map(|(_, content)| content);
     let trust = Trust { signer: Some(signer), digest: None };
     let mut client =
-        Client::open(&campaign.to_json(), trust, policy, Some(&state), scumble_device::entropy::host).expect("opens");
+        Client::open(&campaign.to_json(), file.as_deref(), trust, policy, Some(&state), scumble_device::entropy::host)
+            .expect("opens");
     let now = START + DAY * (at as u64 % 300) + 77;
     client.prepare("profile", vector, now).expect("a fine vector");
     let next = client.state();

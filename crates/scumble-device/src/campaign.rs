@@ -8,13 +8,12 @@ use crate::policy::Loss;
 use crate::refusal::Refusal;
 use crate::signature;
 use scumble_core::exact;
-use scumble_core::facts::hex;
+use scumble_core::facts::{hex, sha256};
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters, Required, SignrpMode};
 use scumble_core::privacy::Unit;
-use scumble_core::projection::{Partition, Projection, ProjectionKind, Seed};
+use scumble_core::projection::{Partition, Projection, ProjectionKind, Seed, TableFile};
 use scumble_core::release::{Encoder, Encoding, REPORT_HEADER};
 use scumble_core::vectors::Range;
-use sha2::{Digest, Sha256};
 
 const SCHEMA: &str = "scumble-campaign/1";
 const LONGEST: usize = 1 << 18;
@@ -40,7 +39,7 @@ pub struct Trust {
 pub struct Campaign {
     /// Its name.
     pub digest: [u8; 32],
-    /// The mechanism, derived again.
+    /// The mechanism, recomputed.
     pub mechanism: Mechanism,
     /// How a row is written.
     pub encoding: Encoding,
@@ -67,14 +66,14 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// Reads and checks: trust first, then every number.
-    pub fn open(text: &str, trust: Trust) -> Result<Self, Refusal> {
+    /// Reads and checks: trust first, then every number. `file` is the public file that the campaign names.
+    pub fn open(text: &str, trust: Trust, file: Option<&[u8]>) -> Result<Self, Refusal> {
         let digest = vouched(text, trust)?;
         let json = Json::parse(text).ok_or(Refusal::NotACampaign)?;
         if json.get("schema").and_then(Json::text) != Some(SCHEMA) {
             return Err(Refusal::NotACampaign);
         }
-        read(&json, digest).ok_or(Refusal::NotACampaign)?
+        read(&json, digest, file).ok_or(Refusal::NotACampaign)?
     }
 
     /// The period of a moment.
@@ -93,7 +92,7 @@ fn vouched(text: &str, trust: Trust) -> Result<[u8; 32], Refusal> {
         return Err(Refusal::NotACampaign);
     }
     let (body, signed) = split(text);
-    let digest: [u8; 32] = Sha256::new().chain_update(body).chain_update(END).finalize().into();
+    let digest = sha256(&[body.as_bytes(), END.as_bytes()]);
     if trust.digest.is_some_and(|pinned| pinned != digest) {
         return Err(Refusal::WrongDigest);
     }
@@ -124,7 +123,7 @@ fn split(text: &str) -> (&str, Option<([u8; 32], [u8; 64])>) {
 }
 
 /// The fields; `None` where one is missing or of another kind.
-fn read(json: &Json<'_>, digest: [u8; 32]) -> Option<Result<Campaign, Refusal>> {
+fn read(json: &Json<'_>, digest: [u8; 32], file: Option<&[u8]>) -> Option<Result<Campaign, Refusal>> {
     let terms = json.get("terms")?;
     let (periods, longitudinal) = (terms.get("periods")?, terms.get("longitudinal")?);
     let (first, seconds, count) =
@@ -138,7 +137,11 @@ fn read(json: &Json<'_>, digest: [u8; 32]) -> Option<Result<Campaign, Refusal>> 
         _ => return None,
     };
     let encoding: Encoding = json.get("encoding")?.get("name")?.text()?.parse().ok()?;
-    let mechanism = match Mechanism::new(parameters(json.get("parameters")?)?) {
+    let stated = json.get("parameters")?;
+    if let Err(refusal) = is_named(stated, file) {
+        return Some(Err(refusal));
+    }
+    let mechanism = match Mechanism::new(parameters(stated, file)?) {
         Ok(mechanism) => mechanism,
         Err(_) => return Some(Err(Refusal::NotPrivate)),
     };
@@ -164,7 +167,7 @@ fn read(json: &Json<'_>, digest: [u8; 32]) -> Option<Result<Campaign, Refusal>> 
     }))
 }
 
-/// The loss and the length of a report, derived again; refuses when the campaign states anything else.
+/// The loss and the length of a report, recomputed; refuses when the campaign states anything else.
 fn derive(json: &Json<'_>, mechanism: &Mechanism, encoding: Encoding) -> Result<(Loss, usize), Refusal> {
     let guarantee = mechanism.promise().guarantee().ok_or(Refusal::NotPrivate)?;
     // This promise rests on a projection that is used once and on a norm that every row has.
@@ -185,8 +188,20 @@ fn derive(json: &Json<'_>, mechanism: &Mechanism, encoding: Encoding) -> Result<
     if holds { Ok((Loss::of(guarantee), length)) } else { Err(Refusal::NotDerived) }
 }
 
+/// The public file must be the one that the campaign names by its hash: large bins, components, or a book.
+fn is_named(parameters: &Json<'_>, file: Option<&[u8]>) -> Result<(), Refusal> {
+    let names = ["bins", "components", "book"].into_iter().filter_map(|name| parameters.get(name));
+    let named = names.filter(|it| it.get("text").is_none()).find_map(|it| it.get("sha256")?.text());
+    match (named, file) {
+        (None, None) => Ok(()),
+        (Some(_), None) => Err(Refusal::NoFile),
+        (Some(name), Some(file)) if hex(&sha256(&[file])) == name => Ok(()),
+        _ => Err(Refusal::WrongFile),
+    }
+}
+
 /// The parameters; `None` when one is unknown, since it might change what is promised.
-fn parameters(json: &Json<'_>) -> Option<Parameters> {
+fn parameters(json: &Json<'_>, file: Option<&[u8]>) -> Option<Parameters> {
     let Json::Fields(fields) = json else { return None };
     let need = |name: &str| json.get(name);
     let range = need("range")?;
@@ -207,7 +222,9 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
             "delta" => parameters.delta = Some(value.double()?),
             "unit" => parameters.unit = value.text()?.parse().ok()?,
             "projection" => parameters.projection = Some(projection(value.text()?)?),
-            "bins" => parameters.bins = Some(partition(value)?),
+            "bins" => parameters.bins = Some(partition(value, file)?),
+            "components" => parameters.components = Some(TableFile::from_file(file?).ok()?),
+            "book" => parameters.book = Some(TableFile::from_file(file?).ok()?),
             "purpose" => parameters.purpose = Some(value.text()?.parse().ok()?),
             "sketch_clip" => parameters.sketch_clip = Some(value.double()?),
             "norm_bound" => parameters.norm_bound = Some(value.double()?),
@@ -225,10 +242,13 @@ fn parameters(json: &Json<'_>) -> Option<Parameters> {
     Some(parameters)
 }
 
-/// The blocks of an image by name, or bins that travel in the campaign; a device has no larger files.
-fn partition(json: &Json<'_>) -> Option<Partition> {
+/// The blocks of an image by name, bins that travel in the campaign, or those of the public file.
+fn partition(json: &Json<'_>, file: Option<&[u8]>) -> Option<Partition> {
     if let Some(grid) = json.text() {
         return grid.parse().ok();
+    }
+    if json.get("text").is_none() {
+        return Partition::from_file(file?).ok();
     }
     let partition = Partition::from_file(json.get("text")?.text()?.as_bytes()).ok()?;
     (partition.name().strip_prefix("sha256:") == json.get("sha256")?.text()).then_some(partition)

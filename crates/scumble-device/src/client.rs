@@ -67,15 +67,17 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Checks the campaign against trust and policy, and loads the stored state; `None` is a new device.
+    /// Checks the campaign against trust and policy, and loads the stored state; `None` is a new device. `file` is the
+    /// public file that the campaign names, if it names one.
     pub fn open(
         text: &str,
+        file: Option<&[u8]>,
         trust: Trust,
         policy: Policy,
         state: Option<&[u8]>,
         entropy: Entropy,
     ) -> Result<Self, Refusal> {
-        let campaign = Campaign::open(text, trust)?;
+        let campaign = Campaign::open(text, trust, file)?;
         let limits = policy.limits()?;
         if !campaign.loss.within(limits[place(campaign.unit)]) {
             return Err(Refusal::AbovePolicy);

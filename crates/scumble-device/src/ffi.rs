@@ -29,12 +29,13 @@ pub struct ScumbleDevice {
 /// Version of this ABI. A change of meaning gets a new number.
 #[unsafe(no_mangle)]
 pub extern "C" fn scumble_device_abi() -> u32 {
-    1
+    2
 }
 
 /// Opens a client: checks the campaign's signature and numbers, the policy, and the stored state.
 ///
-/// `campaign`: the campaign's text. `signer`: 32 bytes of the ed25519 key that must have signed, or null. `digest`: 32
+/// `campaign`: the campaign's text. `file`: the public file that it names (bins, components or a book), or null when it
+/// names none. `signer`: 32 bytes of the ed25519 key that must have signed, or null. `digest`: 32
 /// bytes of the campaign's name, or null; at least one of the two is needed. `policy`: five doubles: the most epsilon
 /// for attribute, l1, l2 and record, and the most delta. `state`: what was stored last, or null on a new device.
 /// `client`: receives the client.
@@ -42,6 +43,8 @@ pub extern "C" fn scumble_device_abi() -> u32 {
 pub unsafe extern "C" fn scumble_device_open(
     campaign: *const u8,
     campaign_length: usize,
+    file: *const u8,
+    file_length: usize,
     signer: *const u8,
     digest: *const u8,
     policy: *const f64,
@@ -54,9 +57,10 @@ pub unsafe extern "C" fn scumble_device_open(
             return Err(Refusal::BadArgument);
         }
         // SAFETY: pointers are null or hold this many values.
-        let (campaign, signer, digest, policy, state) = unsafe {
+        let (campaign, file, signer, digest, policy, state) = unsafe {
             (
                 view(campaign, campaign_length).ok_or(Refusal::BadArgument)?,
+                view(file, file_length),
                 view(signer, 32).and_then(<[u8]>::first_chunk).copied(),
                 view(digest, 32).and_then(<[u8]>::first_chunk).copied(),
                 view(policy, 5).ok_or(Refusal::BadArgument)?,
@@ -65,7 +69,7 @@ pub unsafe extern "C" fn scumble_device_open(
         };
         let text = str::from_utf8(campaign).map_err(|_| Refusal::NotACampaign)?;
         let policy = Policy { attribute: policy[0], l1: policy[1], l2: policy[2], record: policy[3], delta: policy[4] };
-        let opened = Client::open(text, Trust { signer, digest }, policy, state, crate::entropy::host)?;
+        let opened = Client::open(text, file, Trust { signer, digest }, policy, state, crate::entropy::host)?;
         let device = Box::new(ScumbleDevice { client: opened, out: Zeroizing::default() });
         // SAFETY: not null, and the caller's to write.
         unsafe { *client = Box::into_raw(device) };

@@ -1,6 +1,6 @@
 //! The client that runs on a person's device: private at the source.
 //!
-//! It takes no campaign on trust. It checks who vouches for it, derives the noise and the loss again in exact
+//! It takes no campaign on trust. It checks who vouches for it, recomputes noise and loss in exact
 //! arithmetic, and refuses what is above the device's own policy. A report is charged and stored before its bytes are
 //! given out, and one content in one period has one report, whatever crashes in between.
 //!

@@ -56,6 +56,8 @@ refusals! {
     23 Internal "The client failed inside; nothing was shown.";
     24 NotAPlan "This is not a plan that this version can read.";
     25 NoPlan "The encoding-only module does not have this campaign's mechanism.";
+    26 NoFile "The campaign names a public file, and none was given.";
+    27 WrongFile "The public file is not the one that the campaign names.";
 }
 
 impl fmt::Display for Refusal {

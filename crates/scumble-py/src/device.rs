@@ -50,10 +50,11 @@ pub struct DeviceClient {
 impl DeviceClient {
     /// `policy`: attribute, l1, l2, record, delta. `state`: what was stored last.
     #[new]
-    #[pyo3(signature = (campaign, signer, digest, policy, state))]
+    #[pyo3(signature = (campaign, file, signer, digest, policy, state))]
     fn new(
         py: Python<'_>,
         campaign: &str,
+        file: Option<&[u8]>,
         signer: Option<[u8; 32]>,
         digest: Option<[u8; 32]>,
         policy: [f64; 5],
@@ -61,7 +62,7 @@ impl DeviceClient {
     ) -> PyResult<Self> {
         let [attribute, l1, l2, record, delta] = policy;
         let policy = Policy { attribute, l1, l2, record, delta };
-        let opened = py.detach(|| Client::open(campaign, Trust { signer, digest }, policy, state, host));
+        let opened = py.detach(|| Client::open(campaign, file, Trust { signer, digest }, policy, state, host));
         Ok(Self { inner: opened.or_raise(py)? })
     }
 

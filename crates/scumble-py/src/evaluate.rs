@@ -20,7 +20,7 @@ impl Named for SweepError {
             Self::Release(error) => error.named(py),
             Self::Plan(error) => error.named(py),
             Self::Ask(error) => error.named(py),
-            Self::Svm(_) | Self::LearnedFromThese => raise(py, "ParameterError", self),
+            Self::Svm(_) | Self::LearnedFromThese | Self::Nothing => raise(py, "ParameterError", self),
             Self::Stopped => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         }
     }

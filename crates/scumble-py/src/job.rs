@@ -56,7 +56,7 @@ pub fn release_file(
     let account = account.transpose()?;
     let certificate = watched(py, progress, |progress| {
         let (sign, progress) = (sign.as_ref(), Some(progress));
-        let job = Job { input, reading, persons, out, sign, account, progress, aside: Some(&aside) };
+        let job = Job { input, reading, persons, out, sign, account, progress, aside: Some(&aside), ..Job::default() };
         release(&job, |_| Ok::<_, JobError>(releaser))
     })?;
     Ok((certificate.to_json(), left_out.into_inner()))

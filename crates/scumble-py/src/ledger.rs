@@ -1,10 +1,11 @@
 //! Budgets: what a data set has spent, reserved before any noise is drawn.
 
-use crate::errors::{Named, OrRaise};
-use crate::release::parsed;
+use crate::errors::{Named, OrRaise, raise};
 use crate::releaser::Releaser;
 use pyo3::prelude::*;
+use scumble::certificate::Certificate;
 use scumble::ledger::{self as accounts, Budget, Ledger, LedgerError};
+use scumble::mechanism::Beside;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[pyclass(frozen, module = "scumble._scumble")]
 pub struct Charge {
     inner: Mutex<Option<accounts::Charge>>,
+    beside: Beside,
 }
 
 #[pymethods]
@@ -32,12 +34,16 @@ impl Charge {
             let (ledger, _) = Ledger::open_or_create(&ledger)?;
             accounts::Charge::reserve(ledger, dataset, budget, releaser.inner.releaser(), shown.as_deref())
         });
-        Ok(Self { inner: Mutex::new(Some(charge.or_raise(py)?)) })
+        let mut beside = Beside::default();
+        let public = releaser.inner.releaser().mechanism().parameters().beside();
+        public.iter().try_for_each(|(_, content)| beside.add(content)).or_raise(py)?;
+        Ok(Self { inner: Mutex::new(Some(charge.or_raise(py)?)), beside })
     }
 
     /// Names the certificate of a release that is complete; the charge stays.
     fn record(&self, py: Python<'_>, certificate: &str) -> PyResult<()> {
-        let (certificate, _) = parsed(py, certificate)?;
+        let parsed = py.detach(|| Certificate::parse_with(certificate, &self.beside));
+        let (certificate, _) = parsed.map_err(|error| raise(py, "CertificateError", error))?;
         let Some(charge) = &mut *self.held() else { return Ok(()) };
         charge.record(&certificate).or_raise(py)?;
         charge.keep();

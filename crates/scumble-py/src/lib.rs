@@ -59,7 +59,7 @@ mod _scumble {
     #[pymodule_export]
     use super::plan::plan;
     #[pymodule_export]
-    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search, statement, verify};
+    use super::release::{Release, certificate_mechanism, estimate, estimate_with_query, search, verify};
     #[pymodule_export]
     use super::releaser::Releaser;
     #[pymodule_export]
@@ -75,6 +75,16 @@ mod _scumble {
             let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
             eprintln!("scumble: internal error{}. Please report it", place.unwrap_or_default());
         }));
+        let defaults = [
+            ("TOP", scumble::search::TOP),
+            ("REPETITIONS", scumble_lab::evaluate::sweep::REPETITIONS),
+            ("COMPONENTS", scumble::structure::COMPONENTS),
+            ("BOOK_WORDS", scumble::structure::BOOK_WORDS),
+            ("LARGEST", scumble::statistics::LARGEST),
+        ];
+        for (name, value) in defaults {
+            module.add(name, value)?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

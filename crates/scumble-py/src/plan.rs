@@ -2,6 +2,7 @@
 
 use crate::errors::OrRaise;
 use crate::input::Input;
+use crate::interrupt::interruptible;
 use pyo3::prelude::*;
 use scumble::plan::{self as planner, Choice, Public, images_like, parse_ask, with_content};
 use serde_json::{Value, json};
@@ -35,12 +36,12 @@ pub fn plan<'py>(
         (Some(sample), _) => {
             let held = sample.hold(py, dim, 0)?;
             let rows = held.whole(py)?;
-            py.detach(|| planner::plan_with_sample(&request, rows))
+            interruptible(py, || planner::plan_with_sample(&request, rows))?
         }
         (None, Some(public)) => {
             let held = public.hold(py, dim, 0)?;
             let (sample, classes) = (Some(held.whole(py)?), public_classes.as_deref());
-            py.detach(|| planner::plan_with_public(&request, Public { sample, classes, images }))
+            interruptible(py, || planner::plan_with_public(&request, Public { sample, classes, images }))?
         }
         (None, None) => py.detach(|| planner::plan_with_public(&request, Public { images, ..Public::default() })),
     };

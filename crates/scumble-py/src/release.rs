@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::interrupt::interruptible;
 use crate::keys::public_key;
 use crate::mechanism::{Mechanism, Names, misuse};
+use crate::structure::{Public, beside};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -12,10 +13,10 @@ use scumble::certificate::Certificate;
 use scumble::columns::Column;
 use scumble::decode::{self, DecodeError, Method};
 use scumble::estimate::{Estimate, Quantity, RowRef, inner_product_with_query};
-use scumble::files::{self, open_release, write_release};
-use scumble::mechanism::{self, Beside};
+use scumble::files::{self, open_release_with, write_release};
 use scumble::release;
 use scumble::search::{self as engine, ExactQueries, Metric, Queries};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// See `scumble.Release`.
@@ -37,11 +38,12 @@ fn names<'py>(py: Python<'py>, column: Option<&Column>) -> PyResult<Option<Bound
 #[pymethods]
 impl Release {
     /// Reads a file or a folder of Parquet files and checks it against its certificate. `key`: content of the public key
-    /// that must have signed it.
+    /// that must have signed it. `public`: the content of public files that are not beside it.
     #[staticmethod]
-    #[pyo3(signature = (path, key=None))]
-    fn load(py: Python<'_>, path: PathBuf, key: Option<&[u8]>) -> PyResult<Self> {
-        let inner = py.detach(|| open_release(&path)).or_raise(py)?;
+    #[pyo3(signature = (path, key=None, public=Public::new()))]
+    fn load(py: Python<'_>, path: PathBuf, key: Option<&[u8]>, public: Public) -> PyResult<Self> {
+        let public = beside(py, &public)?;
+        let inner = py.detach(|| open_release_with(&path, &public)).or_raise(py)?;
         if let Some(key) = key {
             let signed = inner.certificate().check_signer(&public_key(py, key)?);
             signed.map_err(|error| raise(py, "CertificateError", error))?;
@@ -56,16 +58,18 @@ impl Release {
 
     /// Puts a pickled release together again; the hashes are compared.
     #[staticmethod]
-    #[pyo3(signature = (certificate, bytes, ids=None, labels=None))]
+    #[pyo3(signature = (certificate, bytes, ids=None, labels=None, public=Public::new()))]
     fn from_parts(
         py: Python<'_>,
         certificate: &str,
         bytes: Vec<u8>,
         ids: Option<Names>,
         labels: Option<Names>,
+        public: Public,
     ) -> PyResult<Self> {
+        let public = beside(py, &public)?;
         let (ids, labels) = (ids.map(Column::from), labels.map(Column::from));
-        let inner = py.detach(|| release::Release::restored(certificate, bytes, ids, labels));
+        let inner = py.detach(|| release::Release::restored(certificate, &public, bytes, ids, labels));
         Ok(Self { inner: inner.map_err(|error| raise(py, "CertificateError", error))? })
     }
 
@@ -84,6 +88,16 @@ impl Release {
     /// The certificate's JSON text.
     fn certificate(&self) -> String {
         self.inner.certificate().to_json()
+    }
+
+    /// The privacy statement, as Markdown.
+    fn statement(&self) -> String {
+        self.inner.certificate().statement()
+    }
+
+    /// The content of the public files that must accompany the certificate.
+    fn public(&self) -> Vec<Cow<'static, [u8]>> {
+        self.inner.mechanism().parameters().beside().into_iter().map(|(_, content)| content.into()).collect()
     }
 
     /// The mechanism that the certificate describes.
@@ -120,21 +134,14 @@ impl Release {
     }
 }
 
-/// A certificate's text, every number recomputed.
-pub fn parsed(py: Python<'_>, text: &str) -> PyResult<(Certificate, mechanism::Mechanism)> {
-    py.detach(|| Certificate::parse(text)).map_err(|error| raise(py, "CertificateError", error))
-}
-
-/// The privacy statement of a certificate's text, as Markdown.
-#[pyfunction]
-pub fn statement(py: Python<'_>, text: &str) -> PyResult<String> {
-    Ok(parsed(py, text)?.0.statement())
-}
-
 /// Parses a certificate's text, recomputes every number, and returns its mechanism.
 #[pyfunction]
-pub fn certificate_mechanism(py: Python<'_>, text: &str) -> PyResult<Mechanism> {
-    Ok(Mechanism { inner: parsed(py, text)?.1 })
+#[pyo3(signature = (text, public=Public::new()))]
+pub fn certificate_mechanism(py: Python<'_>, text: &str, public: Public) -> PyResult<Mechanism> {
+    let public = beside(py, &public)?;
+    let parsed = py.detach(|| Certificate::parse_with(text, &public));
+    let (_, inner) = parsed.map_err(|error| raise(py, "CertificateError", error))?;
+    Ok(Mechanism { inner })
 }
 
 /// (value, variance, (low, high)) of "inner_product", "squared_norm", "squared_distance", "cosine" or "angle".
@@ -175,10 +182,11 @@ pub enum Wanted<'py> {
 
 /// The certificate's text of a release that passes every check of the library; else the first that failed.
 #[pyfunction]
-#[pyo3(signature = (path, key=None))]
-pub fn verify(py: Python<'_>, path: PathBuf, key: Option<&[u8]>) -> PyResult<String> {
+#[pyo3(signature = (path, key=None, public=Public::new()))]
+pub fn verify(py: Python<'_>, path: PathBuf, key: Option<&[u8]>, public: Public) -> PyResult<String> {
+    let public = beside(py, &public)?;
     let key = key.map(|key| public_key(py, key)).transpose()?;
-    let found = py.detach(|| files::verify(&path, &Beside::default(), key.as_ref())).or_raise(py)?;
+    let found = py.detach(|| files::verify(&path, &public, key.as_ref())).or_raise(py)?;
     match (found.failed(), &found.certificate) {
         (None, Some(certificate)) => Ok(certificate.to_json()),
         (Some(check), _) if check.name == "file" => Err(raise(py, "DataError", &check.detail)), // as `load` says it

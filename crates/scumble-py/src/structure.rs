@@ -2,18 +2,30 @@
 
 use crate::errors::OrRaise;
 use crate::input::Input;
+use crate::interrupt::interruptible;
 use crate::release::Release;
 use pyo3::prelude::*;
+use scumble::mechanism::Beside;
 use scumble::projection::Partition;
 use scumble::structure::{self, BinsOptions};
 use std::borrow::Cow;
+
+/// The content of public files.
+pub type Public = Vec<Vec<u8>>;
+
+/// Those files, as what stands beside a certificate.
+pub fn beside(py: Python<'_>, public: &Public) -> PyResult<Beside> {
+    let mut beside = Beside::default();
+    public.iter().try_for_each(|content| beside.add(content)).or_raise(py)?;
+    Ok(beside)
+}
 
 /// Bins from public rows.
 #[pyfunction]
 pub fn learn_bins<'py>(py: Python<'py>, rows: Input<'py>, dim: usize, k: usize) -> PyResult<Cow<'static, [u8]>> {
     let held = rows.hold(py, dim, 0)?;
     let rows = held.whole(py)?;
-    let bins = py.detach(|| structure::learn_bins(rows, BinsOptions::new(k))).or_raise(py)?;
+    let bins = interruptible(py, || structure::learn_bins(rows, BinsOptions::new(k)))?.or_raise(py)?;
     Ok(bins.to_text().into_bytes().into())
 }
 
@@ -21,7 +33,7 @@ pub fn learn_bins<'py>(py: Python<'py>, rows: Input<'py>, dim: usize, k: usize) 
 #[pyfunction]
 pub fn learn_bins_from_release(py: Python<'_>, release: &Release, k: usize) -> PyResult<Cow<'static, [u8]>> {
     let learn = || structure::learn_bins_from_release(&release.inner, BinsOptions::new(k));
-    Ok(py.detach(learn).or_raise(py)?.to_text().into_bytes().into())
+    Ok(interruptible(py, learn)?.or_raise(py)?.to_text().into_bytes().into())
 }
 
 /// Components from public rows.
@@ -29,7 +41,7 @@ pub fn learn_bins_from_release(py: Python<'_>, release: &Release, k: usize) -> P
 pub fn learn_components<'py>(py: Python<'py>, rows: Input<'py>, dim: usize, k: usize) -> PyResult<Cow<'static, [u8]>> {
     let held = rows.hold(py, dim, 0)?;
     let rows = held.whole(py)?;
-    Ok(py.detach(|| structure::learn_components(rows, k)).or_raise(py)?.to_bytes().into())
+    Ok(interruptible(py, || structure::learn_components(rows, k))?.or_raise(py)?.to_bytes().into())
 }
 
 /// A book of public rows.

@@ -3,8 +3,9 @@
 //! `out=FILE` writes the result of one run, so that the caller can check it before it believes the times.
 
 use rayon::ThreadPoolBuilder;
+use scumble::columns::Column;
 use scumble::decode::{Decoder, Method};
-use scumble::files::{ReadOptions, open_release, read_all, read_partition, read_table, write_release};
+use scumble::files::{ReadOptions, open_release, read_all, read_partition, read_table, row_names, write_release};
 use scumble::mechanism::{Classes, Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::{Projection, ProjectionKind, Seed, Sum};
 use scumble::release::{Release, Releaser};
@@ -117,9 +118,9 @@ fn release(arguments: &Arguments) {
     if arguments.text("keyed").is_some() {
         releaser = releaser.keyed(NoiseKey::from_bytes([7; 32]));
     }
-    let mut bytes = Vec::new();
+    let (ids, mut bytes) = (Column::Int((0..rows.len() as i64).collect()), Vec::new());
     arguments.time(|| {
-        releaser.release(rows, 0, |i| i.to_string().into_bytes(), &mut bytes).unwrap();
+        releaser.release(rows, 0, row_names(Some(&ids), 0), &mut bytes).unwrap();
         black_box(&bytes);
     });
     arguments.write(&bytes);

@@ -138,11 +138,14 @@ impl Loss {
     /// covers attribute. A distance of n betas costs n times (group privacy): clipped rows between two rows exist.
     pub fn charged(mechanism: &Mechanism, account: &Neighbours) -> Result<Option<Self>, LibraryError> {
         let (own, loss) = Self::of(mechanism)?;
-        let covers = match own.unit {
-            Unit::Record => true,
-            Unit::L2 => account.unit != Unit::Record,
-            Unit::L1 => matches!(account.unit, Unit::L1 | Unit::Attribute),
-            Unit::Attribute => account.unit == Unit::Attribute,
+        let covers = match (own.unit, account.unit) {
+            (Unit::Record, _)
+            | (Unit::L2, Unit::L2 | Unit::L1 | Unit::Attribute)
+            | (Unit::L1, Unit::L1 | Unit::Attribute)
+            | (Unit::Attribute, Unit::Attribute) => true,
+            (Unit::L2, Unit::Record)
+            | (Unit::L1, Unit::Record | Unit::L2)
+            | (Unit::Attribute, Unit::Record | Unit::L2 | Unit::L1) => false,
         };
         let steps = match own.beta {
             None => 1.0,

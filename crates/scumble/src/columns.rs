@@ -129,6 +129,18 @@ impl Column {
         }
     }
 
+    /// The same as bytes, read in place or written on the stack.
+    ///
+    /// # Panics
+    /// If there is no entry `i`.
+    pub fn name(&self, i: usize) -> Name<'_> {
+        Name(match self {
+            Self::Int(v) => Spelling::digits(v[i]),
+            Self::Float(_) => Spelling::Owned(self.text(i)),
+            Self::Text(v) => Spelling::Borrowed(&v[i]),
+        })
+    }
+
     /// The type of an entry, as a certificate names it.
     pub fn element(&self) -> ElementType {
         match self {
@@ -148,19 +160,19 @@ impl Column {
         }
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ColumnKind {
         match self {
-            Self::Int(_) => Kind::Int,
-            Self::Float(_) => Kind::Float,
-            Self::Text(_) => Kind::Text,
+            Self::Int(_) => ColumnKind::Int,
+            Self::Float(_) => ColumnKind::Float,
+            Self::Text(_) => ColumnKind::Text,
         }
     }
 
-    pub(crate) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: ColumnKind) -> Self {
         match kind {
-            Kind::Int => Self::Int(Vec::new()),
-            Kind::Float => Self::Float(Vec::new()),
-            Kind::Text => Self::Text(Vec::new()),
+            ColumnKind::Int => Self::Int(Vec::new()),
+            ColumnKind::Float => Self::Float(Vec::new()),
+            ColumnKind::Text => Self::Text(Vec::new()),
         }
     }
 
@@ -178,15 +190,65 @@ impl Column {
     }
 }
 
+/// An id as bytes, without room of its own on the heap. Prints its length only.
+#[derive(Clone)]
+pub struct Name<'a>(Spelling<'a>);
+
+#[derive(Clone)]
+enum Spelling<'a> {
+    Borrowed(&'a str),
+    Digits([u8; LONGEST_INTEGER], usize), // from there on
+    Owned(String),
+}
+
+/// Digits of the least 64-bit integer, with its sign.
+const LONGEST_INTEGER: usize = 20;
+
+impl Spelling<'_> {
+    fn digits(number: i64) -> Self {
+        let (mut digits, mut start, mut left) = ([b'-'; LONGEST_INTEGER], LONGEST_INTEGER, number.unsigned_abs());
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                return Self::Digits(digits, start - usize::from(number < 0));
+            }
+        }
+    }
+}
+
+impl Default for Name<'_> {
+    fn default() -> Self {
+        Self(Spelling::Borrowed(""))
+    }
+}
+
+impl AsRef<[u8]> for Name<'_> {
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            Spelling::Borrowed(text) => text.as_bytes(),
+            Spelling::Digits(digits, start) => &digits[*start..],
+            Spelling::Owned(text) => text.as_bytes(),
+        }
+    }
+}
+
+impl fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Name({} bytes)", self.as_ref().len())
+    }
+}
+
 /// What a column holds, found over all its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     Int,
     Float,
     Text,
 }
 
-impl Kind {
+impl ColumnKind {
     /// The kind that holds this cell too. An id such as `007` stays text, so that it comes out as it went in.
     pub(crate) fn widen(self, cell: &str, is_id: bool) -> Self {
         let int = || cell.parse::<i64>().is_ok_and(|x| !is_id || x.to_string() == cell);
@@ -194,6 +256,23 @@ impl Kind {
             Self::Int if int() => Self::Int,
             Self::Int | Self::Float if !is_id && cell.parse::<f64>().is_ok() => Self::Float,
             _ => Self::Text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keyed noise takes the name of a row: it must be the text of its id.
+    #[test]
+    fn a_name_is_the_text_of_an_id() {
+        let ids = vec![0, 7, -7, 10, i64::MAX, i64::MIN];
+        let text = ["", "a", "007", "\u{e9}"].map(str::to_owned).to_vec();
+        for column in [Column::Int(ids), Column::Text(text), Column::Float(vec![0.5, -1e300])] {
+            for i in 0..column.len() {
+                assert_eq!(column.name(i).as_ref(), column.text(i).as_bytes());
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::error::{LibraryError, PartsError};
 use scumble_core::mechanism::{Beside, Mechanism};
 pub use scumble_core::release::*;
 use scumble_core::vectors::Rows;
+use std::collections::HashMap;
 
 /// A table of released rows. Everything in it may be shown to anyone.
 #[derive(Debug, Clone)]
@@ -56,8 +57,14 @@ impl Release {
 
     /// Several releases as one table, in this order: what several collectors of one campaign have exported. They must be
     /// of one mechanism and encoding, and for the same campaign and persons. Ids and labels stay behind: ids number the
-    /// rows of each. A row that two of them have counts twice.
+    /// rows of each. A row that two of them have counts twice; a release that is there twice is refused.
     pub fn together(parts: Vec<Self>) -> Result<Self, LibraryError> {
+        let mut sketches = HashMap::new();
+        for (again, part) in parts.iter().enumerate() {
+            if let Some(first) = sketches.insert(part.certificate.content.sketch.clone(), again) {
+                return Err(PartsError::Twice { first, again }.into());
+            }
+        }
         let mut parts = parts.into_iter();
         let Some(Self { certificate: first, mechanism, encoder, mut bytes, .. }) = parts.next() else {
             return Err(PartsError::Nothing.into());
@@ -109,13 +116,15 @@ impl Release {
     }
 
     /// The same for parts that were kept together, such as a pickle's: their hashes must be those of the certificate.
+    /// `beside` has the public files that the certificate names.
     pub fn restored(
         certificate: &str,
+        beside: &Beside,
         bytes: Vec<u8>,
         ids: Option<Column>,
         labels: Option<Column>,
     ) -> Result<Self, LibraryError> {
-        let release = Self::from_parts(certificate, bytes, ids, labels)?;
+        let release = Self::from_parts_with(certificate, beside, bytes, ids, labels)?;
         let fits = |column: &Option<Column>| column.as_ref().is_none_or(|column| column.len() == release.len());
         let layout = ColumnLayout::encoded(release.encoder.encoding(), release.k());
         let mut hasher = ContentHasher::new(layout);

@@ -46,6 +46,8 @@ enum {
     SCUMBLE_DEVICE_INTERNAL = 23, /* The client failed inside; nothing was shown. */
     SCUMBLE_DEVICE_NOT_A_PLAN = 24, /* This is not a plan that this version can read. */
     SCUMBLE_DEVICE_NO_PLAN = 25, /* The encoding-only module does not have this campaign's mechanism. */
+    SCUMBLE_DEVICE_NO_FILE = 26, /* The campaign names a public file, and none was given. */
+    SCUMBLE_DEVICE_WRONG_FILE = 27, /* The public file is not the one that the campaign names. */
 };
 
 /* Kinds of numbers. */
@@ -73,12 +75,13 @@ uint32_t scumble_device_abi(void);
 
 /*
  * Opens a client: checks the campaign's signature and numbers, the policy, and the stored state.
- * `campaign`: the campaign's text. `signer`: 32 bytes of the ed25519 key that must have signed, or NULL. `digest`:
- * 32 bytes of the campaign's name, or NULL; at least one of the two is needed. `policy`: five doubles: the most
- * epsilon for attribute, l1, l2 and record, and the most delta. `state`: what was stored last, or NULL on a new
- * device. `client`: receives the client.
+ * `campaign`: the campaign's text. `file`: the public file that it names (bins, components or a book), or NULL when
+ * it names none. `signer`: 32 bytes of the ed25519 key that must have signed, or NULL. `digest`: 32 bytes of the
+ * campaign's name, or NULL; at least one of the two is needed. `policy`: five doubles: the most epsilon for
+ * attribute, l1, l2 and record, and the most delta. `state`: what was stored last, or NULL on a new device.
+ * `client`: receives the client.
  */
-int32_t scumble_device_open(const uint8_t *campaign, size_t campaign_length, const uint8_t *signer, const uint8_t *digest, const double *policy, const uint8_t *state, size_t state_length, ScumbleDevice **client);
+int32_t scumble_device_open(const uint8_t *campaign, size_t campaign_length, const uint8_t *file, size_t file_length, const uint8_t *signer, const uint8_t *digest, const double *policy, const uint8_t *state, size_t state_length, ScumbleDevice **client);
 
 /*
  * Closes a client and wipes it. Null is fine.

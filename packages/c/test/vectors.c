@@ -39,7 +39,7 @@ static void same(const uint8_t *bytes, size_t length, const char *expected) {
 }
 
 int main(int count, char **words) {
-    NEED(count == 2 && scumble_device_abi() == 1);
+    NEED(count == 2 && scumble_device_abi() == 2);
     FILE *file = fopen(words[1], "rb");
     NEED(file);
     char *signer_text = item(file, NULL);
@@ -50,7 +50,14 @@ int main(int count, char **words) {
     NEED(fscanf(file, "%zu %zu\n", &campaigns, &vectors) == 2);
     char **texts = calloc(campaigns, sizeof *texts);
     size_t *lengths = calloc(campaigns, sizeof *lengths);
-    for (size_t i = 0; i < campaigns; i++) texts[i] = item(file, &lengths[i]);
+    uint8_t **files = calloc(campaigns, sizeof *files); /* NULL: the campaign names no public file */
+    size_t *file_lengths = calloc(campaigns, sizeof *file_lengths);
+    for (size_t i = 0; i < campaigns; i++) {
+        texts[i] = item(file, &lengths[i]);
+        char *hex = item(file, &size);
+        if (size) files[i] = unhex(hex, &file_lengths[i]);
+        free(hex);
+    }
     for (size_t i = 0; i < vectors; i++) {
         size_t at, n, sparse, dim, state_length, slot_length, length;
         unsigned kind;
@@ -72,7 +79,7 @@ int main(int count, char **words) {
         fscanf(file, "\n");
         ScumbleDevice *client = NULL;
         const uint8_t *bytes;
-        NEED(scumble_device_open((uint8_t *)texts[at], lengths[at], signer, NULL, policy, state, state_length, &client) == 0);
+        NEED(scumble_device_open((uint8_t *)texts[at], lengths[at], files[at], file_lengths[at], signer, NULL, policy, state, state_length, &client) == 0);
         NEED(scumble_device_prepare(client, (uint8_t *)slot, slot_length, kind, values, n, sparse ? index : NULL, dim, now) == 0);
         NEED(scumble_device_state(client, &bytes, &length) == 0);
         same(bytes, length, next);
@@ -89,12 +96,13 @@ int main(int count, char **words) {
     const double none[5] = {0, 0, 0, 0, 0};
     const uint8_t *text = (uint8_t *)texts[0], *bytes;
     size_t length;
-    NEED(scumble_device_open(text, lengths[0], other, NULL, policy, NULL, 0, &client) == SCUMBLE_DEVICE_WRONG_SIGNER);
-    NEED(scumble_device_open(text, lengths[0], NULL, other, policy, NULL, 0, &client) == SCUMBLE_DEVICE_WRONG_DIGEST);
-    NEED(scumble_device_open(text, lengths[0] - 9, signer, NULL, policy, NULL, 0, &client) == SCUMBLE_DEVICE_BAD_SIGNATURE);
-    NEED(scumble_device_open(text, lengths[0], signer, NULL, none, NULL, 0, &client) == SCUMBLE_DEVICE_ABOVE_POLICY);
-    NEED(scumble_device_open(text, lengths[0], signer, NULL, policy, damaged, 64, &client) == SCUMBLE_DEVICE_DAMAGED_STATE);
-    NEED(scumble_device_open(text, lengths[0], signer, NULL, policy, NULL, 0, &client) == 0); /* a new device */
+    NEED(scumble_device_open(text, lengths[0], NULL, 0, other, NULL, policy, NULL, 0, &client) == SCUMBLE_DEVICE_WRONG_SIGNER);
+    NEED(scumble_device_open(text, lengths[0], NULL, 0, NULL, other, policy, NULL, 0, &client) == SCUMBLE_DEVICE_WRONG_DIGEST);
+    NEED(scumble_device_open(text, lengths[0] - 9, NULL, 0, signer, NULL, policy, NULL, 0, &client) == SCUMBLE_DEVICE_BAD_SIGNATURE);
+    NEED(scumble_device_open(text, lengths[0], other, 32, signer, NULL, policy, NULL, 0, &client) == SCUMBLE_DEVICE_WRONG_FILE);
+    NEED(scumble_device_open(text, lengths[0], NULL, 0, signer, NULL, none, NULL, 0, &client) == SCUMBLE_DEVICE_ABOVE_POLICY);
+    NEED(scumble_device_open(text, lengths[0], NULL, 0, signer, NULL, policy, damaged, 64, &client) == SCUMBLE_DEVICE_DAMAGED_STATE);
+    NEED(scumble_device_open(text, lengths[0], NULL, 0, signer, NULL, policy, NULL, 0, &client) == 0); /* a new device */
     NEED(scumble_device_commit(client, &bytes, &length) == SCUMBLE_DEVICE_NOT_PREPARED);
     const float marker[2] = {0.12345678f, 0.12345678f};
     NEED(scumble_device_prepare(client, (uint8_t *)"marked", 6, 0, marker, 2, NULL, 0, 1800000000) == SCUMBLE_DEVICE_WRONG_DIMENSION);
@@ -103,8 +111,8 @@ int main(int count, char **words) {
         NEED(!strstr(sentence, "0.1234") && !strstr(sentence, "marked") && strlen(sentence) < 120);
     }
     scumble_device_close(client);
-    for (size_t i = 0; i < campaigns; i++) free(texts[i]);
-    free(texts), free(lengths), free(signer), free(signer_text);
+    for (size_t i = 0; i < campaigns; i++) free(texts[i]), free(files[i]);
+    free(texts), free(lengths), free(files), free(file_lengths), free(signer), free(signer_text);
     printf("%zu vectors\n", vectors);
     return 0;
 }

@@ -12,13 +12,21 @@ export class Refusal extends Error {
 const KINDS = [Float32Array, Float64Array, Int16Array, Uint8Array]
 const NAMES = ['attribute', 'l1', 'l2', 'record']
 
+/** Bytes, whatever holds them. Anything else would be read as zeros. */
+function view(bytes) {
+  if (bytes instanceof ArrayBuffer) return new Uint8Array(bytes)
+  if (!ArrayBuffer.isView(bytes)) throw new TypeError('bytes are an ArrayBuffer or a view of one')
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
 /** An instance's memory and codes: what both modules share. */
 class Instance {
   /** Set once, by `load`. */
   exports
 
   /** Calls with these byte arrays in the module's memory, and wipes them there afterwards. */
-  with(inputs, call) {
+  with(given, call) {
+    const inputs = given.map((bytes) => bytes === null ? null : view(bytes))
     const { memory, scumble_device_alloc: alloc, scumble_device_free: free } = this.exports
     const pointers = []
     try {
@@ -26,10 +34,7 @@ class Instance {
         const pointer = bytes === null ? 0 : alloc(bytes.byteLength)
         if (bytes !== null && pointer === 0) throw new RangeError('the module has no memory left')
         pointers.push(pointer)
-        if (bytes !== null) {
-          const from = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-          new Uint8Array(memory.buffer, pointer, bytes.byteLength).set(from)
-        }
+        if (bytes !== null) new Uint8Array(memory.buffer, pointer, bytes.byteLength).set(bytes)
       }
       return call(...pointers)
     } finally {
@@ -76,11 +81,12 @@ export class Abi extends Instance {
     }
   }
 
-  open(campaign, signer, digest, policy, state) {
-    const inputs = [campaign, signer, digest, policy, state, new Uint8Array(4)]
-    return this.with(inputs, (text, key, name, limits, stored, out) => {
+  open(campaign, file, signer, digest, policy, state) {
+    const inputs = [campaign, file, signer, digest, policy, state, new Uint8Array(4)]
+    return this.with(inputs, (text, public_, key, name, limits, stored, out) => {
       const { scumble_device_open: open, memory } = this.exports
-      this.check(open(text, campaign.byteLength, key, name, limits, stored, state?.byteLength ?? 0, out))
+      const [textLength, fileLength, storedLength] = [campaign, file, state].map((bytes) => bytes?.byteLength ?? 0)
+      this.check(open(text, textLength, public_, fileLength, key, name, limits, stored, storedLength, out))
       return new Uint32Array(memory.buffer, out, 1)[0]
     })
   }

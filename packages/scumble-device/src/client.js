@@ -16,7 +16,7 @@ export class Client {
    * Checks the campaign, and takes up the stored state or makes a new device.
    * @param {import('./index.js').Options} options
    */
-  static async open({ campaign, signer, digest, policy, storage, module, entropy }) {
+  static async open({ campaign, file, signer, digest, policy, storage, module, entropy }) {
     if (typeof storage?.read !== 'function' || typeof storage?.write !== 'function') {
       throw new TypeError('storage must have read() and write(next, previous)')
     }
@@ -25,7 +25,7 @@ export class Client {
     client.#abi = abi
     client.#storage = storage
     const text = typeof campaign === 'string' ? new TextEncoder().encode(campaign) : campaign
-    client.#client = abi.open(text, key(signer), key(digest), limits(policy), await storage.read())
+    client.#client = abi.open(text, file ?? null, key(signer), key(digest), limits(policy), await storage.read())
     return client
   }
 
@@ -174,9 +174,20 @@ function numbers(vector) {
     return doubles
   }
   if (vector && !ArrayBuffer.isView(vector) && !Array.isArray(vector) && 'index' in vector) {
-    return { values: typed(vector.values), index: Uint32Array.from(vector.index), dim: vector.dim }
+    return sparse(typed(vector.values), Uint32Array.from(vector.index, attribute), vector.dim)
   }
   return { values: typed(vector), index: null, dim: vector.length }
+}
+
+/** The module reads as many attributes as values, and a dimension of 32 bits: anything else has dimension 0, which it refuses. */
+function sparse(values, index, dim) {
+  if (index.length !== values.length) return { values, index: new Uint32Array(values.length), dim: 0 }
+  return { values, index, dim: Number.isInteger(dim) && dim < 2 ** 32 ? dim : 0 }
+}
+
+/** An attribute, counted from 0; what is none becomes the last of 32 bits, which the module refuses. */
+function attribute(given) {
+  return Number.isInteger(given) && given >= 0 && given < 2 ** 32 ? given : 2 ** 32 - 1
 }
 
 function limits(policy = {}) {

@@ -24,7 +24,9 @@ export type Key = Uint8Array | string
 
 export interface Options {
   /** The campaign's text, as `scumble campaign sign` wrote it. */
-  campaign: string | Uint8Array
+  campaign: string | Uint8Array | ArrayBuffer
+  /** The public file that the campaign names (bins, components or a book), if it names one. */
+  file?: Uint8Array | ArrayBuffer
   /** The public key that must have signed. This or `digest` is needed. */
   signer?: Key
   /** The campaign's name: stronger than the signer, since a campaign could be made for one person alone. */

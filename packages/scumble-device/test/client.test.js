@@ -35,6 +35,12 @@ test('refusals have their codes', async () => {
   await refuses(client.report('a', vector(1).fill(Number.NaN), { now: START }), 13)
   await refuses(client.report('a', vector(1).subarray(1), { now: START }), 14)
   await refuses(client.report('a', { dim: 40, index: [3, 3], values: [1, 1] }, { now: START }), 15)
+  for (const index of [[-1], [2 ** 32 + 3], [1.7], [Number.NaN]]) {
+    await refuses(client.report('a', { dim: 40, index, values: [1] }, { now: START }), 15)
+  }
+  for (const wrong of [{ index: [1, 2] }, { values: [1, 1] }, { dim: 2 ** 32 + 40 }, { dim: 40.5 }]) {
+    await refuses(client.report('a', { dim: 40, index: [1], values: [1], ...wrong }, { now: START }), 14)
+  }
   await refuses(client.report('a', vector(1), { now: START - 1 }), 16)
   await refuses(client.report('', vector(1), { now: START }), 17)
   await refuses(client.report('a'.repeat(65), vector(1), { now: START }), 17)
@@ -42,6 +48,13 @@ test('refusals have their codes', async () => {
   await refuses(client.report('a', vector(4), { now: START }), 8)
   assert.deepEqual(client.budget.spent, { epsilon: 6, delta: 0 })
   assert.equal((await open({ policy: { attribute: 99 } })).budget.unit, 'attribute')
+})
+
+test('bytes may be an ArrayBuffer, as fetch gives them, and nothing else is taken for bytes', async () => {
+  const text = new TextEncoder().encode(campaign)
+  assert.equal((await open({ campaign: text.buffer })).digest, (await open()).digest)
+  await refuses(open({ file: text.buffer }), 27)
+  for (const file of ['bins', 5, [1, 2]]) await assert.rejects(open({ file }), TypeError)
 })
 
 test('damaged and rolled-back states are refused', async () => {

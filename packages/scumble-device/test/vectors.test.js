@@ -6,14 +6,17 @@ import { test } from 'node:test'
 import { Client, Encoder } from '../src/node.js'
 import { bytes, given, hex, once } from './support.js'
 
-const { signer, policy, campaigns, vectors } = JSON.parse(await readFile(new URL('../../vectors.json', import.meta.url)))
+const { signer, policy, campaigns, files, vectors } = JSON.parse(await readFile(new URL('../../vectors.json', import.meta.url)))
+
+/** The public file that a vector's campaign names. */
+const fileOf = ({ campaign }) => (files[campaign] ? bytes(files[campaign]) : undefined)
 
 test('every vector gives its report and its next state', async () => {
   const [attribute, l1, l2, record, delta] = policy
   for (const vector of vectors) {
     const storage = once(bytes(vector.state))
     const client = await Client.open({
-      campaign: campaigns[vector.campaign], signer, policy: { attribute, l1, l2, record, delta }, storage,
+      campaign: campaigns[vector.campaign], file: fileOf(vector), signer, policy: { attribute, l1, l2, record, delta }, storage,
     })
     const report = await client.report(vector.slot, given(vector), { now: vector.now })
     assert.equal(hex(report), vector.report)
@@ -32,10 +35,10 @@ test('the encoding-only module gives the same reports by the plan', async () => 
   let refused = 0
   for (const vector of vectors) {
     const client = await Client.open({
-      campaign: campaigns[vector.campaign], signer, policy: { attribute, l1, l2, record, delta }, storage: once(bytes(vector.state)),
+      campaign: campaigns[vector.campaign], file: fileOf(vector), signer, policy: { attribute, l1, l2, record, delta }, storage: once(bytes(vector.state)),
     })
-    const { mechanism } = JSON.parse(campaigns[vector.campaign]).parameters
-    if (!/^dp-signoporp-|^dp-oporp-(zones|lattice)$/.test(mechanism)) {
+    const { mechanism, bins } = JSON.parse(campaigns[vector.campaign]).parameters
+    if (bins || !/^dp-signoporp-|^dp-oporp-(zones|lattice)$/.test(mechanism)) {
       assert.throws(() => client.plan(), { code: 25 })
       refused += 1
       continue
@@ -56,7 +59,7 @@ test('the encoding-only module refuses what is no plan, no key, no vector', asyn
   const vector = vectors.find(({ campaign }) => JSON.parse(campaigns[campaign]).parameters.mechanism === 'dp-signoporp-ceil')
   const [attribute, l1, l2, record, delta] = policy
   const client = await Client.open({
-    campaign: campaigns[vector.campaign], signer, policy: { attribute, l1, l2, record, delta }, storage: once(bytes(vector.state)),
+    campaign: campaigns[vector.campaign], file: fileOf(vector), signer, policy: { attribute, l1, l2, record, delta }, storage: once(bytes(vector.state)),
   })
   const plan = client.plan()
   const key = keyOf(vector.state)

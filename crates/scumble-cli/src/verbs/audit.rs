@@ -7,12 +7,12 @@ use clap::{Args, ValueHint};
 use scumble_lab::audit::{self, Audited, Averaging, Finding, Verdict};
 use std::path::PathBuf;
 
-/// Measure a lower bound on epsilon and hold it against the claim
+/// Measure a lower bound on epsilon and compare it with the claim
 ///
 /// Runs the real code on pairs of made-up neighbours, worst-case and random ones, and counts an event that one of them
-/// makes likelier. A bound above the claim proves it broken (exit status 1); one below proves nothing more. Reads no
-/// private data. Without a mechanism, all are audited in small cases, then every way in (files and arrays), and two attacks are
-/// shown.
+/// makes likelier. A bound above the claim proves the claim false (exit status 1); a bound below it proves nothing.
+/// Reads no private data. Without a mechanism, all are audited in small cases, then every way in (files and arrays),
+/// and two attacks are shown.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  scumble audit\n  scumble audit --mechanism dp-oporp-laplace --epsilon 2 --range 0,1 --dim \
@@ -20,8 +20,8 @@ use std::path::PathBuf;
     mut_arg("mechanism", |arg| arg.default_value("all").help("Mechanism, or all").value_parser(mechanism_parser("all", "Every mechanism, in a small case"))),
     mut_arg("epsilon", |arg| arg.required(false).default_value("1")),
     mut_arg("range", |arg| arg.required(false).default_value("-1,1")),
-    mut_arg("beta", |arg| arg.help("Most that the unit may move [default: the width of the range; a quarter of it for all]")),
-    mut_arg("k", |arg| arg.help("Size of the sketch; auto is that of the small case")),
+    mut_arg("beta", |arg| arg.help("How far the unit may move [default: the width of the range; a quarter of it for all]")),
+    mut_arg("k", |arg| arg.help("Size of the sketch; auto takes that of the small case")),
     mut_arg("bytes", |arg| arg.hide(true)),
     mut_arg("i_understand_this_is_not_dp", |arg| arg.hide(true))
 )]
@@ -130,7 +130,7 @@ fn average_text(attack: &Averaging) -> String {
         .collect();
     let lines = print::table(&["releases", "epsilon spent", "error of the attribute"], &rows);
     format!(
-        "  {} at epsilon {} a release; the attacker knows all other attributes; range of width {}\n{}\n  Each release \
+        "  {} at epsilon {} per release; the attacker knows all other attributes; range of width {}\n{}\n  Each release \
          spends again: keep a ledger (release --ledger), or repeat the noise (release --sticky-key).\n",
         attack.mechanism,
         number(attack.epsilon),

@@ -5,19 +5,20 @@ use crate::keys;
 use crate::options::{Global, MechanismOptions};
 use crate::print::{self, Facts, Paint, grouped, number, warn};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use scumble::campaign::{Campaign, Input, LONGEST, Layout, Longitudinal, Mode, Periods, Terms};
-use scumble::files::{read_public_key, write_new};
+use scumble::campaign::{
+    Campaign, CampaignFileError, Input, Layout, Longitudinal, Mode, Periods, Terms, read_campaign, write_campaign,
+};
+use scumble::files::read_public_key;
+use scumble::mechanism::Beside;
 use scumble::plan::Public;
 use serde_json::json;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Describe a collection from devices: every device adds the noise itself
 ///
-/// A campaign is a text that anyone can check: who is protected from what, the integers of the noise, when and how often a
-/// device reports. Devices take it only signed by a key that they trust, or by its digest. It never changes: a new text has
-/// a new name.
+/// A campaign is a text that anyone can check: who is protected from what, the integers of the noise, when and how
+/// often a device reports. Devices accept it only with the signature of a key that they trust, or with the digest that
+/// they expect. It never changes: a new text has a new name.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  scumble keygen --out campaign.key\n  scumble campaign new --out topics.json --name \
@@ -35,7 +36,7 @@ pub struct CampaignVerb {
 enum What {
     /// Write a campaign
     New(Box<New>),
-    /// Sign a campaign; its name stays
+    /// Sign a campaign; its name does not change
     Sign(Sign),
     /// Show a campaign in plain words
     Show(Show),
@@ -156,8 +157,7 @@ impl New {
         let releaser = self.mechanism.ask()?.releaser(self.dim, None, Public::default())?;
         releaser.mechanism().warnings().iter().for_each(|warning| warn(warning));
         let campaign = Campaign::new(releaser.mechanism(), releaser.encoder(), self.terms())?;
-        write_new(&self.out, &campaign.to_json())?;
-        written(global, &self.out, &campaign)
+        write(global, &self.out, &campaign)
     }
 
     fn terms(&self) -> Terms {
@@ -190,8 +190,7 @@ impl New {
 impl Sign {
     fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let campaign = read(&self.campaign)?.signed(&keys::signing_key(&self.sign)?);
-        write_new(&self.out, &campaign.to_json())?;
-        written(global, &self.out, &campaign)
+        write(global, &self.out, &campaign)
     }
 }
 
@@ -210,18 +209,9 @@ impl Show {
 impl Check {
     fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let campaign = read(&self.campaign)?;
-        let refused = |what: &str| Failure::refused(format!("{}: {what}", self.campaign.display()));
-        let signer = campaign.signer()?;
-        if let Some(path) = &self.key {
-            match signer {
-                Some(signer) if signer == read_public_key(path)? => {}
-                Some(_) => return Err(refused("signed by another key")),
-                None => return Err(refused("not signed")),
-            }
-        }
-        if self.digest.as_ref().is_some_and(|digest| *digest != campaign.digest()) {
-            return Err(refused("another campaign than the digest names"));
-        }
+        let key = self.key.as_deref().map(read_public_key).transpose()?;
+        let refused = |error| Failure::refused(format!("{}: {error}", self.campaign.display()));
+        let signer = campaign.check_trust(key.as_ref(), self.digest.as_deref()).map_err(refused)?;
         if global.json {
             print::emit_json(&json!({
                 "passed": true, "digest": campaign.digest(), "signer": signer.map(|signer| signer.to_hex()),
@@ -236,21 +226,23 @@ impl Check {
 
 /// Reads a campaign and recomputes everything.
 fn read(path: &Path) -> Result<Campaign, Failure> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST as u64 + 1).read_to_string(&mut text));
-    read.map_err(|error| Failure::error(format!("{}: {error}", path.display())))?;
-    let parsed = Campaign::parse(&text).map_err(|error| Failure::refused(format!("{}: {error}", path.display())));
-    parsed.map(|(campaign, ..)| campaign)
+    match read_campaign(path, &Beside::default()) {
+        Ok((campaign, ..)) => Ok(campaign),
+        Err(error @ CampaignFileError::Campaign { .. }) => Err(Failure::refused(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
 }
 
-/// What was written, and under which name.
-fn written(global: &Global, out: &Path, campaign: &Campaign) -> Result<Exit, Failure> {
-    let digest = campaign.digest();
+/// Writes a campaign, and says under which names.
+fn write(global: &Global, out: &Path, campaign: &Campaign) -> Result<Exit, Failure> {
+    let (beside, digest) = (write_campaign(out, campaign)?, campaign.digest());
     if global.json {
         let (out, length) = (out.to_string_lossy(), campaign.report_length);
-        print::emit_json(&json!({ "out": out, "digest": digest, "report_length": length }))?;
+        let file = beside.map(|path| path.to_string_lossy().into_owned());
+        print::emit_json(&json!({ "out": out, "public_file": file, "digest": digest, "report_length": length }))?;
     } else {
-        print::emit(&format!("campaign  {}\ndigest    {digest}\n", out.display()))?;
+        let file = beside.map(|path| format!("file      {}: public, every device needs it\n", path.display()));
+        print::emit(&format!("campaign  {}\n{}digest    {digest}\n", out.display(), file.unwrap_or_default()))?;
     }
     Ok(Exit::Done)
 }
@@ -274,6 +266,10 @@ fn words(campaign: &Campaign) -> Result<String, Failure> {
     let sizes = format!("{} attributes in [{}, {}]", parameters.dim, parameters.range.lo, parameters.range.hi);
     numbers.add("input", format!("{sizes}, {:?}: {}", terms.input.layout, terms.input.description).to_lowercase());
     numbers.add("report", format!("{} bytes, {}", campaign.report_length, campaign.encoding.name));
+    if let Some((name, content)) = campaign.file() {
+        let size = grouped(content.len() as u64);
+        numbers.add("public file", format!("{name}, {size} bytes: every device and the collector need it"));
+    }
     let Periods { first, seconds, count } = terms.periods;
     numbers.add("periods", format!("{count} of {} seconds, from second {first} (UTC) on", grouped(seconds)));
     let Longitudinal { mode, contents } = terms.longitudinal;

@@ -5,6 +5,8 @@ use crate::keys;
 use crate::options::Global;
 use crate::print::{self, Facts};
 use clap::{Args, Subcommand, ValueHint};
+use scumble::campaign::read_campaign;
+use scumble::mechanism::Beside;
 use scumble_collector::LevelFilter;
 use scumble_collector::collection::Collection;
 use scumble_collector::collector::Settings;
@@ -21,7 +23,7 @@ use std::time::Duration;
 ///
 /// Keeps the reports of signed campaigns, each once and durably, and exports closed periods as ordinary releases. With
 /// --store FILE nothing else is needed; with --store postgres://.. several collectors share one database. Without
-/// --campaign the campaigns that the store knows are served. Ends on SIGTERM after everything it took is written.
+/// --campaign it serves the campaigns that the store knows. On SIGTERM it writes everything it took, then ends.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -90,25 +92,25 @@ struct Serve {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", env = "SCUMBLE_TLS_KEY", requires = "tls_cert", value_hint = ValueHint::FilePath)]
     tls_key: Option<PathBuf>,
-    /// The address of a sender is the last entry of X-Forwarded-For: only behind a proxy that writes it
+    /// Take a sender's address from the last entry of X-Forwarded-For: only behind a proxy that writes it
     #[arg(long, env = "SCUMBLE_BEHIND_PROXY")]
     behind_proxy: bool,
     /// Pages that may send from a browser: * or one origin
     #[arg(long, value_name = "ORIGIN", env = "SCUMBLE_ORIGIN", default_value = "*")]
     origin: String,
-    /// Requests per second and address; 0 is no limit
+    /// Requests per second per address; 0 means no limit
     #[arg(long, value_name = "N", env = "SCUMBLE_RATE_ADDRESS", default_value_t = 200)]
     rate_address: u32,
-    /// Requests per second and token; 0 is no limit
+    /// Requests per second per token; 0 means no limit
     #[arg(long, value_name = "N", env = "SCUMBLE_RATE_TOKEN", default_value_t = 0)]
     rate_token: u32,
     /// Connections at one time
     #[arg(long, value_name = "N", env = "SCUMBLE_CONNECTIONS", default_value_t = 4096)]
     connections: usize,
-    /// Connections of one address at one time; 0 is no limit, as behind a proxy
+    /// Connections of one address at one time; 0 means no limit, as behind a proxy
     #[arg(long, value_name = "N", env = "SCUMBLE_CONNECTIONS_ADDRESS", default_value_t = 256)]
     connections_address: usize,
-    /// Reports that may wait to be written; beyond them senders are told to come later
+    /// Reports that may wait to be written; when there are more, senders are told to try again later
     #[arg(long, value_name = "N", env = "SCUMBLE_QUEUE", default_value_t = 50_000)]
     queue: usize,
     /// Largest body of a request, in bytes
@@ -195,9 +197,8 @@ impl Serve {
 }
 
 fn read(path: &Path) -> Result<Collection, Failure> {
-    let fault = |error: &dyn std::fmt::Display| Failure::error(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| fault(&error))?;
-    Collection::parse(&text).map_err(|error| fault(&error))
+    let (campaign, mechanism, encoder) = read_campaign(path, &Beside::default())?;
+    Collection::new(campaign, mechanism, encoder).map_err(|error| Failure::of_file(path, error))
 }
 
 impl One {

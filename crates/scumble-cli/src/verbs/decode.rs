@@ -1,15 +1,15 @@
 //! `scumble decode`: what the whole table tells about each row.
 
 use crate::exit::{Exit, Failure};
-use crate::options::Global;
+use crate::options::{BesideOptions, Global};
 use crate::print;
 use clap::{Args, ValueEnum, ValueHint};
 use scumble::decode::{self, Decoder};
-use scumble::files::open_release;
+use scumble::files::open_release_with;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Take noise off a release by what its rows have in common
+/// Remove noise from a release, using what its rows have in common
 ///
 /// Writes float32 rows as .npy or .parquet. Fitted on the release itself; costs no privacy. It helps with many rows of one
 /// population (10 rows per coordinate and more) and is refused where it is known to hurt. Compare with `search --decode`.
@@ -28,6 +28,8 @@ pub struct Decode {
     /// How to decode
     #[arg(long, value_name = "M", value_enum, default_value_t = Method::Wiener)]
     method: Method,
+    #[command(flatten)]
+    beside: BesideOptions,
 }
 
 /// How rows are decoded.
@@ -37,7 +39,7 @@ pub enum Method {
     Wiener,
     /// The same for rows of very different length
     Scale,
-    /// Move each value to the nearest that the range allows; needs no number of rows
+    /// Move each value to the nearest that the range allows, for any number of rows
     Bounds,
 }
 
@@ -54,7 +56,7 @@ impl From<Method> for decode::Method {
 impl Decode {
     /// Fits, decodes and writes.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let release = open_release(&self.release)?;
+        let release = open_release_with(&self.release, &self.beside.read()?)?;
         let decoder = Decoder::fit(&release, self.method.into())?;
         decode::write(&self.out, &decoder, &release)?;
         let (rows, k, rank) = (release.len(), release.k(), decoder.rank());

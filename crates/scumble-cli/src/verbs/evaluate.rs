@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::options::{Auto, Global, InputOptions, PublicOptions, classes, mechanism_parser, parse_range};
 use crate::print;
 use clap::{Args, ValueHint};
-use scumble::files::{read_all, read_partition};
+use scumble::files::{WriteError, check_new, read_all, read_partition, write_whole};
 use scumble::mechanism::MechanismId;
 use scumble::plan::Ask;
 use scumble::privacy::Unit;
@@ -13,9 +13,8 @@ use scumble::vectors::Range;
 use scumble_lab::evaluate::Outcomes;
 use scumble_lab::evaluate::menu::Menu;
 use scumble_lab::evaluate::page::evaluation;
-use scumble_lab::evaluate::sweep::{self, Settings, SweepError};
+use scumble_lab::evaluate::sweep::{self, REPETITIONS, Settings, SweepError};
 use serde_json::json;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Measure what a release keeps of your own data: retrieval, and classification if there are labels
@@ -69,7 +68,7 @@ pub struct Evaluate {
     /// How far one attribute may move [default: the width of the range]
     #[arg(long, value_name = "B")]
     beta: Option<f64>,
-    /// Unit of privacy: attribute, l1, l2 or record [default: attribute; record for privcube and signcap]
+    /// Unit of privacy: attribute, l1, l2 or record [default: attribute; record for privcube, signcap and privbook]
     #[arg(long, value_name = "U")]
     unit: Option<Unit>,
     /// Failure probability, for the mechanisms that take one [default: 1e-6 for those that need one]
@@ -88,7 +87,7 @@ pub struct Evaluate {
     #[arg(long, value_name = "D")]
     density: Option<f64>,
     /// Repetitions, each with its own projection and noise
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = REPETITIONS)]
     repetitions: usize,
     /// C of the linear model that classifies [default: chosen for every model by cross-validation on its training rows]
     #[arg(long, value_name = "C", requires = "labels")]
@@ -96,7 +95,7 @@ pub struct Evaluate {
     /// Consent to mechanisms that are NOT differentially private (idp-...)
     #[arg(long)]
     i_understand_this_is_not_dp: bool,
-    /// The report page
+    /// The report page; an existing file is never replaced, and none beside it
     #[arg(short, long, value_name = "FILE", default_value = "report.html", value_hint = ValueHint::FilePath)]
     out: PathBuf,
     /// Number of attributes: LIBSVM needs it; checked for other kinds
@@ -111,6 +110,7 @@ pub struct Evaluate {
 impl Evaluate {
     /// Runs the verb.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
+        self.outputs()?.iter().try_for_each(|out| check_new(out))?;
         print::note("evaluation reads the private rows: the report is not private, keep it with them");
         let mut options = self.input.read_options(self.dim);
         if matches!(self.labels, Some(None)) {
@@ -193,7 +193,7 @@ impl Evaluate {
             SweepError::Plan(error) => error.into(),
             SweepError::Release(error) => Failure::error(format!("{}: {error}", self.data.display())),
             SweepError::Ask(error) => error.into(),
-            SweepError::Svm(_) | SweepError::LearnedFromThese | SweepError::Stopped => {
+            SweepError::Svm(_) | SweepError::LearnedFromThese | SweepError::Nothing | SweepError::Stopped => {
                 Failure::error(error.to_string())
             }
         }
@@ -202,15 +202,20 @@ impl Evaluate {
     fn write(&self, outcomes: &Outcomes, rows: usize, dim: usize) -> Result<(), Failure> {
         let subtitle = format!("{}, {rows} rows of {dim} attributes", file_name(&self.data));
         let page = evaluation("What is left after privacy", &subtitle, outcomes, None);
-        let fault = |path: &Path, error: std::io::Error| Failure::error(format!("{}: {error}", path.display()));
-        std::fs::write(&self.out, page.render()).map_err(|error| fault(&self.out, error))?;
-        for extension in ["csv", "parquet"] {
-            let path = self.out.with_extension(extension);
-            let file = File::create(&path).map_err(|error| fault(&path, error))?;
-            let written = if extension == "csv" { outcomes.write_csv(file) } else { outcomes.write_parquet(file) };
-            written.map_err(|error| fault(&path, error))?;
+        let (mut csv, mut parquet) = (Vec::new(), Vec::new());
+        outcomes.write_csv(&mut csv).map_err(|error| Failure::of_file(&self.out, error))?;
+        outcomes.write_parquet(&mut parquet).map_err(|error| Failure::of_file(&self.out, error))?;
+        let [page_out, csv_out, parquet_out] = &self.outputs()?;
+        Ok(write_whole(&[(page_out, page.render().as_bytes()), (csv_out, &csv), (parquet_out, &parquet)])?)
+    }
+
+    /// The page and the measurements beside it: three different names.
+    fn outputs(&self) -> Result<[PathBuf; 3], WriteError> {
+        let [csv, parquet] = ["csv", "parquet"].map(|extension| self.out.with_extension(extension));
+        if [&csv, &parquet].contains(&&self.out) {
+            return Err(WriteError::Ending { path: self.out.clone(), what: "the report", endings: ".html" });
         }
-        Ok(())
+        Ok([self.out.clone(), csv, parquet])
     }
 
     fn report(&self, outcomes: &Outcomes, global: &Global) -> Result<(), Failure> {
@@ -224,16 +229,8 @@ impl Evaluate {
                 let wanted = |o: &scumble_lab::evaluate::Outcome| {
                     o.task == task && o.design == design && o.k == k && o.metric == metric && o.epsilon == epsilon
                 };
-                if let Some(estimate) = outcomes.estimate(wanted) {
-                    lines.push((
-                        task.clone(),
-                        design.clone(),
-                        k,
-                        metric.clone(),
-                        epsilon,
-                        estimate.mean,
-                        estimate.half,
-                    ));
+                if let Some(average) = outcomes.average(wanted) {
+                    lines.push((task.clone(), design.clone(), k, metric.clone(), epsilon, average.mean, average.half));
                 }
             }
         }

@@ -5,9 +5,11 @@ use crate::options::{Global, InputOptions, PUBLIC};
 use crate::print::{self, note};
 use clap::{Args, ValueHint};
 use scumble::error::LibraryError;
-use scumble::files::{open_release, read_all, write_public};
+use scumble::files::{open_release, read_all, write_whole};
 use scumble::projection::{Partition, TableFile};
-use scumble::structure::{BinsOptions, learn_bins, learn_bins_from_release, learn_components, make_book};
+use scumble::structure::{
+    BOOK_WORDS, BinsOptions, COMPONENTS, learn_bins, learn_bins_from_release, learn_components, make_book,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -36,8 +38,9 @@ struct Made {
 
 /// Learn bins of attributes that move together, for release --bins
 ///
-/// Public structure: one attribute still touches one bin, so that the guarantee is that of OPORP, and what is alike adds up
-/// instead of drowning. From PUBLIC rows, or from an earlier release of OTHER rows than those that will be released.
+/// Public structure: one attribute still touches one bin, so the guarantee is that of OPORP, and what is alike adds up
+/// instead of drowning. Learned from PUBLIC rows, or from an earlier release of OTHER rows than those that will be
+/// released.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  scumble bins --sample public.npy -k 64 --out my.bins\n  scumble release private.npy \
@@ -74,15 +77,16 @@ impl Bins {
             (None, None) => unreachable!("clap asks for one of them"),
         };
         let name = Partition::of(&bins).name();
-        write_public(&self.made.out, bins.to_text().as_bytes())?;
+        write_whole(&[(&self.made.out, bins.to_text().as_bytes())])?;
         done(global, &self.made.out, &name, &format!("{} attributes in {} bins", bins.dim(), bins.len()))
     }
 }
 
 /// Learn the main directions of public records, for release --components
 ///
-/// Takes a public sample's mean off and keeps its main directions, turned at random inside: what privcube and signcap then
-/// spend their bits on. Any public function of a record may come before them, so that the guarantee is the same.
+/// Subtracts a public sample's mean and keeps its main directions, rotated at random among themselves: privcube and
+/// signcap then spend their bits on these. Any public function of a record may come before them, so the guarantee is
+/// the same.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  scumble components --sample public.npy --out my.components\n  scumble release x.npy \
@@ -90,7 +94,7 @@ impl Bins {
 )]
 pub struct Components {
     /// Components
-    #[arg(short, long = "k", value_name = "K", default_value_t = 96)]
+    #[arg(short, long = "k", value_name = "K", default_value_t = COMPONENTS)]
     k: usize,
     #[command(flatten)]
     sample: SampleOptions,
@@ -103,7 +107,7 @@ impl Components {
         note(PUBLIC);
         let batch = read_all(sample, &made.reading.read_options(made.dim))?;
         let table = learn_components(batch.rows(), self.k).map_err(|error| at(sample, &error))?;
-        write_public(&made.out, &table.to_bytes())?;
+        write_whole(&[(&made.out, &table.to_bytes())])?;
         let words = format!("{} components of {} attributes", table.shape().1, table.shape().0);
         done(global, &made.out, &TableFile::of(table).name(), &words)
     }
@@ -119,8 +123,8 @@ impl Components {
                         --out y.parquet --mechanism privbook --epsilon 10 --range -1,1 --book my.book"
 )]
 pub struct Book {
-    /// Words at the most: rows spread over the sample
-    #[arg(long, value_name = "K", default_value_t = 16384)]
+    /// Largest number of words: rows spread over the sample
+    #[arg(long, value_name = "K", default_value_t = BOOK_WORDS)]
     words: usize,
     #[command(flatten)]
     sample: SampleOptions,
@@ -133,7 +137,7 @@ impl Book {
         note(PUBLIC);
         let batch = read_all(sample, &made.reading.read_options(made.dim))?;
         let table = make_book(batch.rows(), self.words).map_err(|error| at(sample, &error))?;
-        write_public(&made.out, &table.to_bytes())?;
+        write_whole(&[(&made.out, &table.to_bytes())])?;
         let words = format!("{} words of {} attributes", table.shape().0, table.shape().1);
         done(global, &made.out, &TableFile::of(table).name(), &words)
     }

@@ -48,7 +48,7 @@ enum What {
         #[arg(value_name = "RELEASE", required = true, value_hint = ValueHint::AnyPath)]
         releases: Vec<PathBuf>,
     },
-    /// Add up a statement (JSON) again
+    /// Recompute the sums of a statement (JSON)
     Check {
         /// A statement that `ledger export --json` wrote
         #[arg(value_name = "STATEMENT", value_hint = ValueHint::FilePath)]

@@ -34,7 +34,7 @@ pub struct Release {
     /// Column that names the person of each row: at most --rows-per-person of each are released, and the column is not
     #[arg(long, value_name = "NAME", requires = "rows_per_person", help_heading = "Input")]
     person: Option<String>,
-    /// Release at most so many rows per person; the certificate states what they cost together
+    /// Release at most this many rows per person; the certificate states what they cost together
     #[arg(long, value_name = "N", requires = "person", help_heading = "Input")]
     rows_per_person: Option<usize>,
     /// Failure probability at which the cost of a person's rows is stated [default: the mechanism's]
@@ -61,6 +61,7 @@ impl Release {
             reading: ReadOptions { person: self.person.clone(), ..self.reading.read_options(self.dim) },
             persons: self.rows_per_person.map(|rows| RowsPerPerson { rows, delta: self.person_delta }),
             out: self.output.out.clone(),
+            public_sample: self.public.public_sample.as_deref(),
             sign: sign.as_ref(),
             account: trust.account()?,
             progress: Some(&progress),

@@ -42,7 +42,7 @@ impl Reproduce {
         let bar = print::progress("reproducing");
         let mut last = String::new();
         let mut progress = |part: &str, done: usize, of: usize| {
-            // Where there is no bar, in a batch job, one line a part.
+            // Where there is no bar, in a batch job, one line per part.
             if bar.is_hidden() && part != last {
                 print::say(&format!("{:>4} s: {part}", start.elapsed().as_secs()));
                 last = part.to_owned();

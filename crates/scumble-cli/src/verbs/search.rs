@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use scumble::decode::{self, Method};
 use scumble::files::{open_release_with, read_all};
-use scumble::search::{ExactQueries, Found, Hit, Metric, Queries, Table, write_hits};
+use scumble::search::{ExactQueries, Found, Hit, Metric, Queries, TOP, Table, write_hits};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub struct Search {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     queries: PathBuf,
     /// Rows to find for each query
-    #[arg(long, value_name = "R", default_value_t = 10)]
+    #[arg(long, value_name = "R", default_value_t = TOP)]
     top: usize,
     /// The queries are your own exact vectors; they stay on this machine
     #[arg(long)]
@@ -39,7 +39,7 @@ pub struct Search {
     /// Write .csv, .json, .parquet or .npy instead of a table
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
-    /// Take noise off first, by what the rows have in common (wiener, scale) or by the range that they lie in (bounds);
+    /// Remove noise first, using what the rows have in common (wiener, scale) or the range that they lie in (bounds);
     /// refused where that is known to hurt [default: none]
     #[arg(long, value_name = "M", value_parser = decodings())]
     decode: Option<Decoding>,
@@ -49,7 +49,7 @@ pub struct Search {
     beside: BesideOptions,
 }
 
-/// How to take noise off, if at all.
+/// How to remove noise, if at all.
 type Decoding = Option<Method>;
 
 fn decodings() -> impl TypedValueParser<Value = Decoding> {
@@ -101,7 +101,7 @@ fn id(found: &Found, hit: &Hit) -> String {
     found.ids.as_ref().map_or_else(|| hit.row.to_string(), |ids| ids.text(hit.row))
 }
 
-/// One line a hit; with its file and the row there if there are several.
+/// One line per hit; with its file and the row there if there are several.
 fn as_table(found: &Found, several: bool) -> String {
     let mut rows = Vec::new();
     for (query, hits) in found.hits.iter().enumerate() {

@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure, flag};
 use crate::options::{BesideOptions, Global};
 use crate::print::Paint;
 use clap::{Args, ValueHint};
-use scumble::campaign::Campaign;
+use scumble::campaign::{Campaign, read_campaign};
 use scumble::error::worded;
 use scumble::files::{Check, Outcome, Verification, read_public_key, verify};
 use std::path::PathBuf;
@@ -34,8 +34,10 @@ impl Verify {
     /// Checks everything, prints every check; exit status 1 if one failed.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
         let key = self.key.as_deref().map(read_public_key).transpose()?;
-        let mut found = verify(&self.file, &self.beside.read()?, key.as_ref())?;
-        let campaign = self.campaign()?;
+        let beside = self.beside.read()?;
+        let mut found = verify(&self.file, &beside, key.as_ref())?;
+        let campaign = self.campaign.as_ref().map(|path| read_campaign(path, &beside)).transpose()?;
+        let campaign = campaign.map(|(campaign, ..)| campaign);
         let collected = found.certificate.as_ref().and_then(|it| Campaign::check_collected(campaign.as_ref(), it));
         found.checks.extend(collected);
         found.checks.iter_mut().for_each(|check| check.detail = worded(&check.detail, flag));
@@ -53,12 +55,6 @@ impl Verify {
                 check.detail
             ))),
         }
-    }
-
-    fn campaign(&self) -> Result<Option<Campaign>, Failure> {
-        let Some(path) = &self.campaign else { return Ok(None) };
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, error))?;
-        Ok(Some(Campaign::parse(&text).map_err(|error| Failure::of_file(path, error))?.0))
     }
 }
 

@@ -46,3 +46,29 @@ fn what_does_not_hold_is_refused() {
     folder.fails(&new("").replace("https://", "http://").replace("c.json", "d.json"), 2);
     folder.fails("campaign show missing.json", 2);
 }
+
+/// A file that the text names stays beside it from verb to verb, and is missed where it is not.
+#[test]
+fn a_public_file_goes_with_its_campaign() {
+    let folder = Folder::new();
+    folder.ok("keygen --out k");
+    let rows: String = (0..40)
+        .map(|row| (0..8).map(|j| format!("{}", (row * 7 + j * 3) % 11)).collect::<Vec<_>>().join(",") + "\n")
+        .collect();
+    folder.file("public.csv", rows);
+    folder.ok("book --sample public.csv --header no --out words.book");
+    folder.ok(
+        "campaign new --out c.json --name words --statement Words. --collector https://reports.example.org --dim 8 --range \
+         0,11 --epsilon 3 --mechanism privbook --book words.book --first 1800000000",
+    );
+    let file = std::fs::read(folder.path("words.book")).unwrap();
+    assert_eq!(std::fs::read(folder.path("c.json.book")).unwrap(), file);
+    folder.ok("campaign sign c.json --sign k --out s.json");
+    assert_eq!(std::fs::read(folder.path("s.json.book")).unwrap(), file);
+    folder.ok("campaign check s.json --key k.pub");
+    let shown = folder.ok("campaign show s.json");
+    assert!(shown.contains("one of 40 public example vectors") && shown.contains("public file"), "{shown}");
+    std::fs::remove_file(folder.path("s.json.book")).unwrap();
+    let missing = folder.fails("campaign check s.json", 1);
+    assert!(missing.contains("its public file is missing") && missing.contains("s.json.book"), "{missing}");
+}

@@ -1,4 +1,4 @@
-//! Figures of a whole release, and its rows with noise taken off.
+//! Figures of a whole release, and its rows with noise removed.
 
 use crate::support::*;
 

@@ -176,7 +176,7 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --seed 12", "64 hexadecimal digits"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --dim 5", "attributes"),
         ("release x.svm --out o.npy --epsilon 1 --range 0,1 -k 2", "x.svm: the file does not say how many attributes"),
-        ("release x.svm --out o.npy --epsilon 1 --range 1,2 -k 2 --dim 4", "sparse rows need a range that holds 0"),
+        ("release x.svm --out o.npy --epsilon 1 --range 1,2 -k 2 --dim 4", "sparse rows need a range that contains 0"),
         ("plan --sample x.svm --epsilon 1 --range 0,1", "give --dim"),
         ("evaluate x.svm --range 0,1", "give --dim"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1 -k 2 --id id", "no columns that could be named"),
@@ -196,6 +196,8 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
         ("compare x.npy --rows 0,1", "x.npy: "),
         ("search x.npy --queries x.npy", "x.npy: "),
         ("nonsense", "nonsense"),
+        ("release x.npy", "not provided: --out <FILE>, --epsilon <E>, --range <LO,HI> (see --help)"),
+        ("relase x.npy", "'relase'; tip: a similar subcommand exists: 'release' (see --help)"),
     ];
     for (words, says) in cases {
         let line = folder.fails(words, 2);
@@ -223,5 +225,71 @@ fn refusals_exit_1_and_say_what_to_do_instead() {
         let line = folder.fails(&format!("{base} {words}"), 1);
         assert!(line.contains("refused: ") && line.contains(says), "{words}: {line}");
         assert_eq!(folder.names(), before, "{words}");
+    }
+}
+
+/// In a file of one column an empty line is an empty cell: a row must not go missing.
+#[test]
+fn an_empty_line_of_one_column_is_no_row_that_may_be_lost() {
+    let folder = Folder::new();
+    let release = "release x.csv --out o.npy --mechanism raw-laplace --epsilon 1 --range 0,1";
+    for (text, row) in [("a\n0.5\n\n0.7\n", 1), ("0.5\n0.6\n\n\n0.7\n", 2), ("a\r\n\r\n0.5\r\n0.7\r\n", 0)] {
+        folder.file("x.csv", text);
+        let line = folder.fails(release, 2);
+        assert!(line.contains(&format!("row {row}, column 0: cell is empty")), "{text:?}: {line}");
+        assert_eq!(folder.names(), ["x.csv"], "{text:?}");
+    }
+    // At the end it is the end; among several columns it holds no cell at all.
+    for (text, rows) in [("\n\na\n0.5\n0.7\n\n\n", 2), ("a\n\"0.5\n\"\n0.7", 2), ("a,b\n0,1\n\n1,0\n", 2)] {
+        folder.file("x.csv", text);
+        assert_eq!(folder.json(release)["certificate"]["rows"], rows, "{text:?}");
+        for name in ["o.npy", "o.npy.certificate.json"] {
+            std::fs::remove_file(folder.path(name)).unwrap();
+        }
+    }
+}
+
+/// Odd public numbers are refused before anything is charged; a release that there is can be verified.
+#[test]
+fn what_is_released_verifies_whatever_the_guesses() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 40, 16);
+    let account = "--ledger l.db --dataset d --budget 99";
+    for guess in ["--norm=nan", "--norm=inf", "--norm=0", "--norm=1e300", "--density=nan", "--density=0", "--density=2"]
+    {
+        for mechanism in ["dp-oporp-zones", "dp-oporp-lattice", "privcube", "auto"] {
+            let words = format!("--mechanism {mechanism} -k 4 --epsilon 1 --range 0,1 {guess}");
+            let line = folder.fails(&format!("release x.npy --out o.npy {words} {account}"), 2);
+            assert!(line.contains(if guess.contains("norm") { "--norm" } else { "--density" }), "{words}: {line}");
+            assert_eq!(folder.names(), ["x.npy"], "{words}");
+        }
+    }
+    for (dim, says) in [("0", "dim must be between"), ("4294967297", "dim must be between")] {
+        let line = folder.fails(&format!("plan --dim {dim} --epsilon 1 --range 0,1"), 2);
+        assert!(line.contains(says), "{line}");
+    }
+    // Dense sums that are wider than the signs taken of them.
+    for mechanism in ["dp-signrp-rr", "dp-signrp-ceil"] {
+        let words =
+            format!("--mechanism {mechanism} -k 4 --epsilon 1 --range 0,1 --grid-exponent 0 --out {mechanism}.npy");
+        folder.ok(&format!("release x.npy {words}"));
+        folder.ok(&format!("verify {mechanism}.npy"));
+    }
+}
+
+/// A mechanism that was chosen by trying it on the private rows is not private, whether or not it holds what was learned.
+#[test]
+fn the_rows_to_release_are_no_public_sample() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 80, 16);
+    for unit in ["attribute", "record"] {
+        for like in ["", "--mechanism signcap -k 16 --unit record"] {
+            let words =
+                format!("release x.npy --out o.npy --epsilon 2 --range 0,1 --unit {unit} --public-sample x.npy");
+            let words = if like.is_empty() { words } else { words.replace(&format!("--unit {unit}"), like) };
+            let line = folder.fails(&words, 1);
+            assert!(line.contains("learned from the very rows"), "{words}: {line}");
+            assert_eq!(folder.names(), ["x.npy"], "{words}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Several rows of one person: at most so many leave, nobody else hears of the others, and the certificate states the cost.
+//! Several rows of one person: at most N leave, nobody else hears of the others, and the certificate states the cost.
 
 use crate::support::*;
 use crate::tables::{self, Nesting};

@@ -268,8 +268,9 @@ fn a_plan_on_labelled_public_rows_is_for_training() {
     assert!(share("without_privacy") > 0.9, "{accuracy}");
     assert!(share("private") > 0.6 && share("private") <= share("without_privacy"), "{accuracy}");
     assert!(plan["accuracy"].as_str().unwrap().contains("without privacy"), "{plan}");
-    let said = folder.ok(&format!("{words} labels.npy"));
-    assert!(said.contains("expected of rows like the sample") && said.contains(" tested on released rows"), "{said}");
+    let page = folder.ok(&format!("{words} labels.npy"));
+    let said = page.split_whitespace().collect::<Vec<_>>().join(" "); // wherever its lines break
+    assert!(said.contains("expected for rows like the sample") && said.contains(" tested on released rows"), "{said}");
     // As many rows as the message asks for are enough; clearly fewer are not.
     for (rows, told) in [(1300, false), (1400, true)] {
         folder.file("fewer.npy", npy("<f4", &format!("({rows}, 128)"), &f32_bytes(&fours[..rows * 128])));
@@ -356,7 +357,8 @@ fn evaluate_shows_what_a_plan_on_public_rows_keeps() {
     }
     let page = std::fs::read_to_string(folder.path("report.html")).unwrap();
     assert!(page.contains("auto, public sample: ") && page.contains("dp-oporp-staircase: "), "curves in words");
-    let refused = folder.fails(&format!("evaluate own.npy --public-sample own.npy {words}"), 2);
+    let again = words.replace("report.html", "again.html");
+    let refused = folder.fails(&format!("evaluate own.npy --public-sample own.npy {again}"), 2);
     assert!(refused.contains("learned from these rows"), "{refused}");
 }
 
@@ -411,4 +413,62 @@ fn output_is_plain_where_it_is_no_terminal_and_completions_are_scripts() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(folder.ok(&format!("completions {shell}")).contains("scumble"), "{shell}");
     }
+}
+
+/// The rows that are measured, and the release that is read, are still there afterwards.
+#[test]
+fn a_report_never_replaces_a_file() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 60, 16);
+    let lines: String = (0..60).map(|i| format!("{},0.5,0.25,{}\n", i % 2, i % 3)).collect();
+    folder.file("own.csv", format!("a,b,c,d\n{lines}"));
+    folder.ok("release x.npy --out r.npy --mechanism raw-rr --epsilon 1 --range 0,1");
+    let before: Vec<_> = folder.names().iter().map(|name| std::fs::read(folder.path(name)).unwrap()).collect();
+    let evaluate = "evaluate own.csv --range 0,3 --mechanisms raw-laplace --epsilons 1 --query-count 2";
+    for (words, file, says) in [
+        (format!("{evaluate} --out own.html"), "own.csv", "exists already"), // measurements would be own.csv
+        (format!("{evaluate} --out own.csv"), "own.csv", "must end in .html"),
+        (format!("{evaluate} --out r.npy"), "r.npy", "exists already"),
+        (format!("{evaluate} --out new.parquet"), "new.parquet", "must end in .html"),
+        ("statistics r.npy --out r.npy".into(), "r.npy", "exists already"),
+        ("statistics r.npy --out own.csv".into(), "own.csv", "exists already"),
+    ] {
+        let line = folder.fails(&words, 2);
+        assert!(line.contains(&format!("scumble: {file}: ")) && line.contains(says), "{words}: {line}");
+        let after: Vec<_> = folder.names().iter().map(|name| std::fs::read(folder.path(name)).unwrap()).collect();
+        assert!(after == before, "{words}");
+    }
+    folder.ok(&format!("{evaluate} --out report.html"));
+    assert!(["report.csv", "report.html", "report.parquet"].iter().all(|name| folder.path(name).exists()));
+}
+
+/// Every verb that opens a release takes the public file that is not beside it, as its message says.
+#[test]
+fn a_public_file_may_be_elsewhere() {
+    let folder = Folder::new();
+    npy_rows(&folder, "x.npy", 300, 16);
+    npy_rows(&folder, "public.npy", 100, 16);
+    folder.ok("book --sample public.npy --out my.book");
+    folder.ok(
+        "release x.npy --out r.npy --mechanism privbook --book my.book --epsilon 4 --range 0,1 --ledger l.db --dataset d \
+         --budget 9",
+    );
+    std::fs::remove_file(folder.path("r.npy.book")).unwrap();
+    // What they tell of words is little; that they read them is the question.
+    for (verb, exit) in [
+        ("verify r.npy", 0),
+        ("inspect r.npy", 0),
+        ("search r.npy --queries x.npy --exact-queries --top 1", 0),
+        ("compare r.npy --rows 0,1", 1),
+        ("statistics r.npy", 1),
+        ("decode r.npy --out d.npy", 1),
+    ] {
+        let missing = folder.run(verb);
+        assert!(stderr(&missing).contains("the file of book is missing"), "{verb}: {}", stderr(&missing));
+        let given = folder.run(&format!("{verb} --book my.book"));
+        assert_eq!(given.status.code(), Some(exit), "{verb}: {}", stderr(&given));
+        assert!(!stderr(&given).contains("missing"), "{verb}: {}", stderr(&given));
+    }
+    // The ledger knows a release by its certificate alone.
+    assert!(folder.ok("ledger reconcile l.db r.npy").contains("charged: r.npy"));
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StoreError {
     /// Written by a newer version.
-    #[error("the store has schema {found}, this version knows {SCHEMA_VERSION}: start it with a newer scumble")]
+    #[error("the store has schema {found}, but this version knows {SCHEMA_VERSION}: start it with a newer scumble")]
     Newer {
         /// Its version.
         found: i64,
@@ -39,17 +39,17 @@ impl Fault for StoreError {
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant is its own message
 pub enum Unfit {
-    #[error("the store is no sound SQLite file: restore it from a backup")]
+    #[error("the store is not a sound SQLite file: restore it from a backup")]
     NotSound,
     #[error("{}: cannot be opened", path.display())]
     CannotOpen { path: PathBuf },
-    #[error("this SQLite file is no store of a collector")]
+    #[error("this SQLite file is not the store of a collector")]
     NotAStore,
-    #[error("the store's address is no PostgreSQL address")]
+    #[error("the store's address is not a PostgreSQL address")]
     Address,
     #[error("the server has {setting} switched off: it can lose what it took")]
     LosesData { setting: &'static str },
-    #[error("the store holds a block that is no list of reports: restore a backup")]
+    #[error("the store holds a block that is not a list of reports: restore a backup")]
     Block,
     #[error("the store holds an id that is not {bytes} bytes long")]
     Id { bytes: usize },

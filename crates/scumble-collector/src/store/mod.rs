@@ -19,10 +19,21 @@ use bytes::Bytes;
 use std::fmt;
 
 /// The schema that this version reads and writes. An older one is brought up to date, a newer one refused.
-pub const SCHEMA_VERSION: i64 = 2;
+pub const SCHEMA_VERSION: i64 = 3;
 
 /// A campaign's number within one store.
 pub type CampaignKey = i32;
+
+/// A campaign as it is kept: all of it is public.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// Its key.
+    pub key: CampaignKey,
+    /// The signed text.
+    pub text: String,
+    /// The public file that it names.
+    pub file: Option<Vec<u8>>,
+}
 
 /// A report that is to be kept.
 #[derive(Clone)]
@@ -103,11 +114,11 @@ pub type Each<'a> = dyn FnMut(&Id, &[u8]) -> Result<(), StoreError> + 'a;
 
 /// See the module's documentation.
 pub trait Store: Send {
-    /// Keeps a campaign's text under its digest; the same one again gives the same key.
-    fn add_campaign(&mut self, digest: &str, text: &str) -> Result<CampaignKey, StoreError>;
+    /// Keeps a campaign's text and public file under its digest; the same one again gives the same key.
+    fn add_campaign(&mut self, digest: &str, text: &str, file: Option<&[u8]>) -> Result<CampaignKey, StoreError>;
 
-    /// Every campaign: key and text.
-    fn campaigns(&mut self) -> Result<Vec<(CampaignKey, String)>, StoreError>;
+    /// Every campaign.
+    fn campaigns(&mut self) -> Result<Vec<Published>, StoreError>;
 
     /// Prepares to take reports of these periods, which may take long after a crash.
     fn prepare(&mut self, campaign: CampaignKey, periods: &[u32]) -> Result<(), StoreError>;

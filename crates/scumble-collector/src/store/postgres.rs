@@ -4,7 +4,8 @@
 //! one: after a period is closed no transaction that has not seen it can still commit.
 
 use super::{
-    CampaignKey, Each, Export, Outcome, PeriodCount, Report, SCHEMA_VERSION, Store, StoreError, StoreFault, Unfit,
+    CampaignKey, Each, Export, Outcome, PeriodCount, Published, Report, SCHEMA_VERSION, Store, StoreError, StoreFault,
+    Unfit,
 };
 use crate::report::{ID_BYTES, Id};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
@@ -61,6 +62,8 @@ const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
         PRIMARY KEY (campaign, hash)
     );
     ALTER TABLE scumble.export ADD COLUMN deleted boolean NOT NULL DEFAULT false;
+    ",
+    "ALTER TABLE scumble.campaign ADD COLUMN file bytea; -- the public file that the text names
     ",
 ];
 
@@ -263,19 +266,19 @@ fn id_of(bytes: &[u8]) -> Result<Id, StoreError> {
 }
 
 impl Store for PostgresStore {
-    fn add_campaign(&mut self, digest: &str, text: &str) -> Result<CampaignKey, StoreError> {
+    fn add_campaign(&mut self, digest: &str, text: &str, file: Option<&[u8]>) -> Result<CampaignKey, StoreError> {
         self.with(async |connection| {
-            let insert = "INSERT INTO scumble.campaign (digest, text) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-            connection.execute(insert, &[&digest, &text]).await?;
+            let insert = "INSERT INTO scumble.campaign (digest, text, file) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+            connection.execute(insert, &[&digest, &text, &file]).await?;
             let key = "SELECT key FROM scumble.campaign WHERE digest = $1";
             Ok(connection.query_one(key, &[&digest]).await?.get(0))
         })
     }
 
-    fn campaigns(&mut self) -> Result<Vec<(CampaignKey, String)>, StoreError> {
+    fn campaigns(&mut self) -> Result<Vec<Published>, StoreError> {
         self.with(async |connection| {
-            let rows = connection.query("SELECT key, text FROM scumble.campaign ORDER BY key", &[]).await?;
-            Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+            let rows = connection.query("SELECT key, text, file FROM scumble.campaign ORDER BY key", &[]).await?;
+            Ok(rows.iter().map(|row| Published { key: row.get(0), text: row.get(1), file: row.get(2) }).collect())
         })
     }
 

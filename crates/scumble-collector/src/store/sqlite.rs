@@ -5,7 +5,8 @@
 
 use super::index::{Index, Print, Seen};
 use super::{
-    CampaignKey, Each, Export, Outcome, PeriodCount, Report, SCHEMA_VERSION, Store, StoreError, StoreFault, Unfit,
+    CampaignKey, Each, Export, Outcome, PeriodCount, Published, Report, SCHEMA_VERSION, Store, StoreError, StoreFault,
+    Unfit,
 };
 use crate::report::ID_BYTES;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -61,6 +62,7 @@ const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     ) STRICT, WITHOUT ROWID;
     ALTER TABLE export ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
     ",
+    "ALTER TABLE campaign ADD COLUMN file BLOB; -- the public file that the text names",
 ];
 
 /// See the module's documentation.
@@ -228,7 +230,7 @@ fn migrate(db: &mut Connection, wanted: i64) -> Result<(), StoreError> {
     let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
     let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if application != APPLICATION && (application, version, tables) != (0, 0, 0) {
+    if version < 0 || application != APPLICATION && (application, version, tables) != (0, 0, 0) {
         return Err(Unfit::NotAStore.into());
     }
     if version > wanted {
@@ -270,18 +272,19 @@ fn periods(db: &Connection, campaign: CampaignKey) -> Result<Vec<PeriodCount>, S
 }
 
 impl Store for SqliteStore {
-    fn add_campaign(&mut self, digest: &str, text: &str) -> Result<CampaignKey, StoreError> {
+    fn add_campaign(&mut self, digest: &str, text: &str, file: Option<&[u8]>) -> Result<CampaignKey, StoreError> {
         let transaction = self.begin()?;
-        transaction
-            .execute("INSERT INTO campaign (digest, text) VALUES (?1, ?2) ON CONFLICT DO NOTHING", [digest, text])?;
+        let insert = "INSERT INTO campaign (digest, text, file) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+        transaction.execute(insert, params![digest, text, file])?;
         let key = transaction.query_row("SELECT key FROM campaign WHERE digest = ?1", [digest], |row| row.get(0))?;
         transaction.commit()?;
         Ok(key)
     }
 
-    fn campaigns(&mut self) -> Result<Vec<(CampaignKey, String)>, StoreError> {
-        let mut query = self.db.prepare("SELECT key, text FROM campaign ORDER BY key")?;
-        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    fn campaigns(&mut self) -> Result<Vec<Published>, StoreError> {
+        let mut query = self.db.prepare("SELECT key, text, file FROM campaign ORDER BY key")?;
+        let rows =
+            query.query_map([], |row| Ok(Published { key: row.get(0)?, text: row.get(1)?, file: row.get(2)? }))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

@@ -68,6 +68,41 @@ fn pages_are_where_they_belong() {
     running.stop();
 }
 
+/// Devices get the file that the campaign names from the same place, byte for byte; a word that the book lacks is no row.
+#[test]
+fn a_public_file_is_served_beside_its_campaign() {
+    let (place, collection) = (Place::sqlite(), collection_of_words());
+    let running = Running::start(settings(), place.open().unwrap(), &collection);
+    let path = format!("/v1/campaigns/{}/file", collection.name());
+    let bytes = request_bytes(running.public, &path);
+    let body = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    assert!(bytes.starts_with(b"HTTP/1.1 200") && bytes[body..] == collection.file().unwrap()[..]);
+    let tag = format!("if-none-match: \"{}\"\r\n", collection.name());
+    assert_eq!(request(running.public, "GET", &path, &tag, b"").status, 304);
+    assert_eq!(request(running.public, "POST", &path, "", b"").status, 405);
+    let word = |person: u32, word: u16| {
+        let campaign = *collection.digest().first_chunk().unwrap();
+        scumble::release::Report { campaign, period: 0, id: id_of(person), row: &word.to_le_bytes() }.to_bytes()
+    };
+    let many = [word(1, 49), word(2, 50)].concat();
+    assert_eq!(running.post(&collection, &many).receipt(), (1, 0, vec![(1, "row".into())]));
+    running.stop();
+
+    let (_place, collection, running) = start();
+    let none = request(running.public, "GET", &format!("/v1/campaigns/{}/file", collection.name()), "", b"");
+    assert!(none.status == 404 && none.body.contains("names no public file"), "{none:?}");
+    running.stop();
+}
+
+/// An answer whose body is no text.
+fn request_bytes(address: std::net::SocketAddr, path: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
 #[test]
 fn tokens_open_and_close_a_campaign() {
     let (place, collection, running) = start();
@@ -77,7 +112,7 @@ fn tokens_open_and_close_a_campaign() {
     assert_eq!(post("").status, 200, "without tokens anyone may send");
     let token = token::generate().unwrap();
     let mut store = place.open().unwrap();
-    let key = store.campaigns().unwrap()[0].0;
+    let key = store.campaigns().unwrap()[0].key;
     store.add_token(key, token::hash(&token)).unwrap();
     while post("").status == 200 {} // until housekeeping has read it
     let refused = post("authorization: Bearer wrong\r\n");
@@ -196,7 +231,7 @@ fn a_stop_drains() {
     running.stop();
     let taken = sender.join().unwrap();
     let mut store = place.open().unwrap();
-    let key = store.campaigns().unwrap()[0].0;
+    let key = store.campaigns().unwrap()[0].key;
     let group: Vec<_> = taken.iter().map(|&person| report(key, 0, person, person)).collect();
     assert!(group.len() >= 20);
     assert!(store.append(&group).unwrap().iter().all(|outcome| *outcome == Outcome::Duplicate));

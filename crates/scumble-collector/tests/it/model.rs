@@ -121,8 +121,7 @@ macro_rules! hold {
 
 impl<'a> World<'a> {
     fn new(place: Place, opener: Opener, collection: &'a Collection, out: &'a Path) -> Self {
-        let mut store = opener(place.open_at(1).unwrap()); // the first restart migrates
-        let key = store.add_campaign(&collection.name(), collection.text()).unwrap();
+        let (store, key) = (opener(place.open_old(collection)), 1); // the first restart migrates
         let (reports, exports) = (BTreeMap::new(), BTreeMap::new());
         let (now, sent, store) = (START, Vec::new(), Some(store));
         Self { place, store, opener, collection, key, now, closed_before: 0, next: 1, sent, reports, exports, out }

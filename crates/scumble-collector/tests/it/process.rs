@@ -2,10 +2,13 @@
 
 use crate::support::*;
 use scumble::campaign::Periods;
+use scumble::certificate::SigningKey;
 use scumble::files::read_release;
 use scumble_collector::collection::Collection;
+use scumble_collector::collector::StartError;
 use scumble_collector::export::export;
 use scumble_collector::run;
+use scumble_collector::store::Store;
 use scumble_collector::store::sqlite::SqliteStore;
 use scumble_collector::{LevelFilter, token};
 use std::collections::BTreeSet;
@@ -23,7 +26,7 @@ fn child() {
     let Ok(folder) = std::env::var("SCUMBLE_TEST_CHILD") else { return };
     let folder = Path::new(&folder);
     run::log(LevelFilter::TRACE);
-    let collection = Collection::parse(&std::fs::read_to_string(folder.join("campaign.json")).unwrap()).unwrap();
+    let collection = Collection::parse(&std::fs::read_to_string(folder.join("campaign.json")).unwrap(), None).unwrap();
     let store = folder.join("store.db");
     let told = |public, admin| println!("listening {public} {admin}");
     run::serve(settings(), store.to_str().unwrap(), vec![collection], run::clock(None).unwrap(), told).unwrap();
@@ -200,4 +203,20 @@ fn nothing_that_identifies_is_kept() {
     for word in ["time", "date", "address", "agent", "received", "created", "_at"] {
         assert!(!columns.contains(word), "{word} in {columns}");
     }
+}
+
+/// What was served once is in caches and on devices: the same campaign under another signature does not start.
+#[test]
+fn another_signature_of_a_known_campaign_is_refused() {
+    let (collection, folder) = prepare();
+    let resigned = collection.campaign().clone().signed(&SigningKey::generate().unwrap());
+    let resigned = Collection::parse(&resigned.to_json(), None).unwrap();
+    assert_eq!((resigned.name(), resigned.text() == collection.text()), (collection.name(), false));
+    let store = folder.path().join("store.db");
+    SqliteStore::open(&store).unwrap().add_campaign(&collection.name(), collection.text(), None).unwrap();
+    let served = run::serve(settings(), store.to_str().unwrap(), vec![resigned], run::clock(None).unwrap(), |_, _| {
+        unreachable!("it must not start")
+    });
+    assert!(matches!(served, Err(StartError::OtherSignature { campaign }) if campaign == collection.name()));
+    assert_eq!(SqliteStore::open(&store).unwrap().campaigns().unwrap()[0].text, collection.text());
 }

@@ -11,13 +11,13 @@ use scumble::search::{Queries, Table};
 use scumble::statistics;
 use scumble_collector::collection::Collection;
 use scumble_collector::export::{ExportError, export};
-use scumble_collector::store::{CampaignKey, Outcome, SCHEMA_VERSION, Store, StoreError};
+use scumble_collector::store::{self, CampaignKey, Outcome, Published, SCHEMA_VERSION, Store, StoreError, Unfit};
 use std::collections::HashSet;
 use std::path::Path;
 
 fn add(store: &mut dyn Store) -> (Collection, CampaignKey) {
     let collection = collection();
-    let key = store.add_campaign(&collection.name(), collection.text()).unwrap();
+    let key = store.add_campaign(&collection.name(), collection.text(), None).unwrap();
     (collection, key)
 }
 
@@ -63,14 +63,16 @@ fn campaigns_do_not_mix() {
         let mut store = place.open().unwrap();
         let (first, a) = add(&mut *store);
         let second = collection_named("other", first.campaign().terms.periods);
-        let b = store.add_campaign(&second.name(), second.text()).unwrap();
+        let b = store.add_campaign(&second.name(), second.text(), None).unwrap();
         assert_ne!(a, b);
-        assert_eq!(store.add_campaign(&first.name(), first.text()).unwrap(), a, "the same one again");
+        assert_eq!(store.add_campaign(&first.name(), first.text(), None).unwrap(), a, "the same one again");
         let group = [report(a, 0, 1, 10), report(b, 0, 1, 11)];
         assert_eq!(store.append(&group).unwrap(), [Accepted, Accepted]);
         store.close(a, 1).unwrap();
         assert_eq!(store.append(&group).unwrap(), [Closed, Duplicate]);
-        assert_eq!(store.campaigns().unwrap(), [(a, first.text().to_owned()), (b, second.text().to_owned())]);
+        let kept = [(a, &first), (b, &second)];
+        let kept = kept.map(|(key, it)| Published { key, text: it.text().to_owned(), file: None });
+        assert_eq!(store.campaigns().unwrap(), kept);
     }
 }
 
@@ -141,6 +143,38 @@ fn exports_are_exact_repeatable_and_verifiable() {
     }
 }
 
+/// The public file of a campaign is kept with it, and an export has it beside.
+#[test]
+fn an_export_of_words_is_opened_and_searched_with_its_book() {
+    for place in Place::all() {
+        let ((_folder, out), collection) = (folder(), collection_of_words());
+        let mut store = place.open().unwrap();
+        let key =
+            store.add_campaign(&collection.name(), collection.text(), collection.file().map(|file| &file[..])).unwrap();
+        let reports: Vec<_> = (0..40u32)
+            .map(|person| {
+                let row = (person as u16).to_le_bytes().to_vec().into();
+                store::Report { campaign: key, period: 0, id: id_of(person), row }
+            })
+            .collect();
+        store.append(&reports).unwrap();
+        drop(store);
+        let mut store = place.open().unwrap();
+        let (key, again) = scumble_collector::run::collections(&mut *store).unwrap().remove(0);
+        assert_eq!(again.file(), collection.file());
+        let path = out.join("words.parquet");
+        export(&mut *store, key, &again, START + 5 * PERIOD, None, None, &path).unwrap();
+        assert_eq!(std::fs::read(out.join("words.parquet.book")).unwrap(), again.file().unwrap()[..]);
+        let release = open_release(&path).unwrap();
+        again.campaign().check_release(release.certificate()).unwrap();
+        let hits = scumble::search::search(&release, Queries::Released(&release), 3, None).unwrap();
+        assert_eq!(hits[0].len(), 3);
+        // Without its book nobody can tell what a number stands for.
+        std::fs::remove_file(out.join("words.parquet.book")).unwrap();
+        assert!(open_release(&path).unwrap_err().to_string().contains("book"));
+    }
+}
+
 /// Two machines collect for one campaign: their exports are searched and counted as one table.
 #[test]
 fn exports_of_several_collectors_count_together() {
@@ -152,7 +186,7 @@ fn exports_of_several_collectors_count_together() {
         .map(|machine| {
             let place = Place::sqlite();
             let mut store = place.open().unwrap();
-            let key = store.add_campaign(&collection.name(), collection.text()).unwrap();
+            let key = store.add_campaign(&collection.name(), collection.text(), None).unwrap();
             let persons = 100 * (machine + 1);
             let reports: Vec<_> = (0..persons)
                 .map(|person| report(key, 0, person, (person + 1000 * machine).wrapping_mul(2_654_435_761)))
@@ -191,7 +225,7 @@ fn exports_of_several_collectors_count_together() {
     let other = collection_of(MechanismId::DpSignoporpRr, "other", periods);
     let place = Place::sqlite();
     let mut store = place.open().unwrap();
-    let key = store.add_campaign(&other.name(), other.text()).unwrap();
+    let key = store.add_campaign(&other.name(), other.text(), None).unwrap();
     store.append(&(0..9).map(|person| report(key, 0, person, person)).collect::<Vec<_>>()).unwrap();
     write(&mut *store, key, &other, START + 5 * PERIOD, &out.join("other.parquet")).unwrap();
     let stranger = open_release(&out.join("other.parquet")).unwrap();
@@ -260,19 +294,33 @@ fn tokens_are_kept_by_their_hash() {
 #[test]
 fn older_schemas_are_brought_up_to_date_and_newer_ones_refused() {
     for place in Place::all() {
-        let mut old = place.open_at(1).unwrap();
-        let (_, key) = add(&mut *old);
-        old.append(&[report(key, 0, 1, 1)]).unwrap();
+        let collection = collection();
+        let mut old = place.open_old(&collection);
+        old.append(&[report(1, 0, 1, 1)]).unwrap();
         drop(old);
         let mut store = place.open().unwrap();
+        let key = store.add_campaign(&collection.name(), collection.text(), None).unwrap();
+        assert_eq!(store.campaigns().unwrap(), [Published { key: 1, text: collection.text().into(), file: None }]);
         store.add_token(key, [1; 32]).unwrap();
         assert_eq!(store.append(&[report(key, 0, 1, 1), report(key, 0, 2, 2)]).unwrap(), [Duplicate, Accepted]);
         drop(store);
         let older = place.open_at(1).map(drop);
         assert_eq!(older, Err(StoreError::Newer { found: SCHEMA_VERSION }));
-        place.tamper("PRAGMA user_version = 3", "UPDATE scumble.version SET version = 3");
-        assert_eq!(place.open().map(drop), Err(StoreError::Newer { found: 3 }));
+        let newer = SCHEMA_VERSION + 1;
+        place.tamper(
+            &format!("PRAGMA user_version = {newer}"),
+            &format!("UPDATE scumble.version SET version = {newer}"),
+        );
+        assert_eq!(place.open().map(drop), Err(StoreError::Newer { found: newer }));
     }
+}
+
+#[test]
+fn a_schema_below_the_first_is_no_store() {
+    let place = Place::sqlite();
+    drop(place.open().unwrap());
+    place.tamper("PRAGMA user_version = -1", "");
+    assert_eq!(place.open().map(drop), Err(Unfit::NotAStore.into()));
 }
 
 #[test]

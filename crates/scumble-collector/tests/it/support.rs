@@ -3,7 +3,7 @@
 use scumble::campaign::{Campaign, Input, Layout, Longitudinal, Mode, Periods, Terms};
 use scumble::certificate::SigningKey;
 use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
-use scumble::projection::Seed;
+use scumble::projection::{Origin, PublicTable, Seed, TableFile};
 use scumble::release::{Encoder, Report};
 use scumble::vectors::Range;
 use scumble_collector::collection::Collection;
@@ -34,16 +34,15 @@ pub fn collection_named(name: &str, periods: Periods) -> Collection {
 
 /// The same with any mechanism of one bit per bin.
 pub fn collection_of(id: MechanismId, name: &str, periods: Periods) -> Collection {
+    collection_with(parameters(id), name, periods)
+}
+
+fn parameters(id: MechanismId) -> Parameters {
     let range = Range { lo: -1.0, hi: 1.0 };
-    let parameters = Parameters::new(Required {
-        mechanism: id,
-        dim: 64,
-        k: 32,
-        epsilon: 2.0,
-        beta: 1.0,
-        range,
-        seed: Seed([3; 32]),
-    });
+    Parameters::new(Required { mechanism: id, dim: 64, k: 32, epsilon: 2.0, beta: 1.0, range, seed: Seed([3; 32]) })
+}
+
+fn collection_with(parameters: Parameters, name: &str, periods: Periods) -> Collection {
     let mechanism = Mechanism::new(parameters).unwrap();
     let encoder = Encoder::new(&mechanism, None).unwrap();
     let terms = Terms {
@@ -57,7 +56,16 @@ pub fn collection_of(id: MechanismId, name: &str, periods: Periods) -> Collectio
         retention_days: 1,
     };
     let campaign = Campaign::new(&mechanism, &encoder, terms).unwrap();
-    Collection::parse(&campaign.signed(&SigningKey::generate().unwrap()).to_json()).unwrap()
+    let signed = campaign.signed(&SigningKey::generate().unwrap());
+    Collection::parse(&signed.to_json(), signed.file().as_ref().map(|(_, content)| &content[..])).unwrap()
+}
+
+/// Words of a public book that stays beside the campaign.
+pub fn collection_of_words() -> Collection {
+    let entries = (0..50 * 64).map(|i| ((i * 7919) % 2003) as i16 - 1001).collect();
+    let book = TableFile::of(PublicTable::book(50, entries, 0.001, Origin::Made).unwrap());
+    let periods = Periods { first: START, seconds: PERIOD, count: 20 };
+    collection_with(Parameters { book: Some(book), ..parameters(MechanismId::Privbook) }, "words", periods)
 }
 
 pub fn collection() -> Collection {
@@ -153,6 +161,15 @@ impl Place {
             Self::Sqlite(_) => Box::new(SqliteStore::open_at(self.location().as_ref(), version)?),
             Self::Postgres { .. } => Box::new(PostgresStore::open_at(&self.location(), 2, version)?),
         })
+    }
+
+    /// A store of the first schema, which has this campaign under key 1.
+    pub fn open_old(&self, collection: &Collection) -> Box<dyn Store> {
+        let store = self.open_at(1).unwrap();
+        let values =
+            format!("(digest, text) VALUES ('{}', '{}')", collection.name(), collection.text().replace('\'', "''"));
+        self.tamper(&format!("INSERT INTO campaign {values}"), &format!("INSERT INTO scumble.campaign {values}"));
+        store
     }
 
     /// A SQLite store that can grow no further.
@@ -300,8 +317,8 @@ pub(crate) use delegate;
 
 macro_rules! delegated {
     (add_campaign) => {
-        fn add_campaign(&mut self, digest: &str, text: &str) -> Result<i32, StoreError> {
-            self.store.add_campaign(digest, text)
+        fn add_campaign(&mut self, digest: &str, text: &str, file: Option<&[u8]>) -> Result<i32, StoreError> {
+            self.store.add_campaign(digest, text, file)
         }
     };
     (append) => {
@@ -325,7 +342,7 @@ macro_rules! delegated {
         }
     };
     (rest) => {
-        fn campaigns(&mut self) -> Result<Vec<(i32, String)>, StoreError> {
+        fn campaigns(&mut self) -> Result<Vec<scumble_collector::store::Published>, StoreError> {
             self.store.campaigns()
         }
         fn prepare(&mut self, campaign: i32, periods: &[u32]) -> Result<(), StoreError> {

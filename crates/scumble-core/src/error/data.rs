@@ -48,7 +48,7 @@ pub enum DataErrorKind {
     IndexOrder,
     /// An attribute that a sparse row leaves out is 0, and stays 0 although a stored one would be clipped to the range.
     #[error(
-        "sparse rows need a range that holds 0: an attribute that is left out is 0, and a stored one would be clipped \
+        "sparse rows need a range that contains 0: an attribute that is left out is 0, and a stored one would be clipped \
          away from it; widen the range, or give dense rows"
     )]
     SparseRange,

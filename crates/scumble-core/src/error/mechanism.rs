@@ -15,6 +15,10 @@ pub enum MechanismError {
     Dim { dim: usize },
     #[error("k must be between 1 and 2^20, got {k}")]
     K { k: usize },
+    #[error("‹norm› must be above 0 and not beyond what its square can hold, got {norm}")]
+    Norm { norm: f64 },
+    #[error("‹density› is a share of the attributes, from 1e-12 to 1, got {density}")]
+    Density { density: f64 },
     #[error("repeats must divide k: {repeats} does not divide {k}")]
     Repeats { repeats: usize, k: usize },
     #[error("the sensitivity of a dense projection from {dim} to {k} takes too long to check; take an OPORP mechanism")]
@@ -45,6 +49,11 @@ pub enum MechanismError {
          than ‹range›"
     )]
     BinsUnits,
+    #[error(
+        "the centre of the components lies beyond what rows can reach: the file of components was learned in other units \
+         than ‹range›"
+    )]
+    ComponentsUnits,
     #[error(
         "‹components› takes the place of the projection and has {k} outputs: set k = {k}, and leave ‹projection› and \
          ‹bins› out"

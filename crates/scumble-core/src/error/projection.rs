@@ -36,7 +36,7 @@ pub enum ProjectionError {
          {columns}, for example a square"
     )]
     Blocks { rows: usize, columns: usize, k: usize },
-    #[error("{grid} has {found} attributes, the rows have {dim}")]
+    #[error("{grid} has {found} attributes, but the rows have {dim}")]
     GridDim { grid: String, found: usize, dim: usize },
 
     #[error(transparent)]
@@ -49,15 +49,15 @@ pub enum ProjectionError {
     NoSuchBin { bin: u32, bins: usize },
     #[error("bin {bin} has no attribute")]
     EmptyBin { bin: usize },
-    #[error("a law has 1 to 64 finite ascending numbers, as many for each bin")]
+    #[error("a law has 1 to 64 finite ascending numbers, the same count for each bin")]
     BinsLaw,
     #[error("the file of bins is not in its one form: write its numbers shortest")]
     BinsForm,
-    #[error("bins: sha256 is not 64 lower-case hexadecimal digits of the text")]
+    #[error("bins: sha256 is not the SHA-256 of the text in 64 lower-case hexadecimal digits")]
     BinsHash,
-    #[error("the bins lie in a file of their own: give the one whose sha256 is {sha256} with ‹bins›")]
+    #[error("the file of bins is missing: give the one whose sha256 is {sha256} with ‹bins›")]
     BinsElsewhere { sha256: String },
-    #[error("the bins are of {found} attributes, the rows have {dim}")]
+    #[error("the bins are of {found} attributes, but the rows have {dim}")]
     BinsDim { found: usize, dim: usize },
     #[error("the file has {found} bins, but k is {k}")]
     BinsK { found: usize, k: usize },
@@ -66,19 +66,20 @@ pub enum ProjectionError {
     TableFile(#[from] TableError),
     #[error("the public table's head is not in its one form")]
     TableForm,
-    #[error("sha256 is not 64 lower-case hexadecimal digits of the content")]
+    #[error("sha256 is not the SHA-256 of the content in 64 lower-case hexadecimal digits")]
     TableHash,
-    #[error("the {table} lie in a file of their own: give the one whose sha256 is {sha256} with ‹{table}›")]
+    #[error("the file of {table} is missing: give the one whose sha256 is {sha256} with ‹{table}›")]
     TableElsewhere { table: &'static str, sha256: String },
     #[error("‹{table}› was given another kind of public table")]
     TableKind { table: &'static str },
-    #[error("the {table} are of {found} attributes, the rows have {dim}")]
+    #[error("the {table} are of {found} attributes, but the rows have {dim}")]
     TableDim { table: &'static str, found: usize, dim: usize },
 }
 
 /// What is wrong with a file of bins: one variant per fault. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs)] // each variant is its own message
+#[non_exhaustive]
 pub enum BinsError {
     #[error("not a file of bins: its first line is not 'scumble-bins 1'")]
     Heading,
@@ -106,7 +107,7 @@ pub enum BinsError {
     Order { line: usize, attribute: usize },
     #[error("line {line}: attribute {attribute} is in two bins")]
     Twice { line: usize, attribute: usize },
-    #[error("line {line}: a law has 1 to 64 finite ascending numbers, as many for each bin")]
+    #[error("line {line}: a law has 1 to 64 finite ascending numbers, the same count for each bin")]
     Law { line: usize },
     #[error("lines follow the last bin")]
     Trailing,
@@ -115,6 +116,7 @@ pub enum BinsError {
 /// What is wrong with a public table: one variant per fault.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs)] // each variant is its own message
+#[non_exhaustive]
 pub enum TableError {
     #[error("not a public table: its first line is neither 'scumble-components 1' nor 'scumble-book 1'")]
     Heading,

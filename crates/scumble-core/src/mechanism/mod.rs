@@ -385,7 +385,15 @@ impl Mechanism {
                 let most = c.unsigned_abs().saturating_mul(2);
                 width.min(most).div_ceil(setup.steps_l1(&self.grid).ok()?.min(most))
             }
-            (Unit::Attribute | Unit::L1, _) => width.div_ceil(setup.steps_l1(&self.grid).ok()?),
+            (
+                Unit::Attribute | Unit::L1,
+                Perturbation::Noise { .. }
+                | Perturbation::NoisySign { .. }
+                | Perturbation::Flips { .. }
+                | Perturbation::Cap(_)
+                | Perturbation::Symbols { .. }
+                | Perturbation::Individual { .. },
+            ) => width.div_ceil(setup.steps_l1(&self.grid).ok()?),
         };
         Some(moves).filter(|&moves| moves == 1 || self.norm_steps.is_none())
     }

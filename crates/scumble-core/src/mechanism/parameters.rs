@@ -374,6 +374,17 @@ const MOST_PRODUCTS: u128 = 1 << 40;
 const MOST_COMPOSED: usize = 1 << 13;
 
 impl Parameters {
+    /// Guesses decide utility alone, but laws are cut by them and certificates hold them: they must be numbers.
+    fn check_guesses(&self) -> Result<(), ParameterError> {
+        if let Some(norm) = self.norm.filter(|norm| !(*norm > 0.0 && (norm * norm).is_normal())) {
+            return Err(MechanismError::Norm { norm }.into());
+        }
+        if let Some(density) = self.density.filter(|density| !(1e-12..=1.0).contains(density)) {
+            return Err(MechanismError::Density { density }.into());
+        }
+        Ok(())
+    }
+
     /// Anyone who reads a certificate rebuilds its mechanism: a forger must not keep them busy for hours.
     fn check_effort(&self) -> Result<(), ParameterError> {
         use MechanismId::{DpSignrpCeil, DpSignrpRr};
@@ -423,6 +434,7 @@ impl<'a> Setup<'a> {
         if !(beta > 0.0 && beta.is_finite()) {
             return Err(GridError::Beta { beta }.into());
         }
+        parameters.check_guesses()?;
         parameters.check_effort()?;
         // In one attribute no two values are further apart than the range; in l1 and l2 all attributes may move.
         let beta = if parameters.unit == Unit::Attribute { beta.min(range.width()) } else { beta };

@@ -262,14 +262,16 @@ mod tests {
 
     type Rule = fn(i64) -> (bool, u64);
 
-    /// Classes by compared cuts, by a reciprocal, more than one register holds, and more than two hold.
+    /// Classes by compared cuts, by a reciprocal, more than one register holds, more than two hold, and by a reciprocal
+    /// between wide classes at the ends.
     fn flips() -> Vec<(BlockFlips, FlipTable, Rule)> {
         let table = FlipTable::ceil_rule(&rational(0.5)).unwrap();
-        let rules: [Rule; 4] = [
+        let rules: [Rule; 5] = [
             |x| (x > 0, x.unsigned_abs().div_ceil(255)),
             |x| if x > 0 { (true, x.unsigned_abs().div_ceil(255)) } else { (false, (-x / 255) as u64 + 1) },
             |x| (x > 0, x.unsigned_abs().div_ceil(70)),
             |x| (x > 0, x.unsigned_abs().div_ceil(20)),
+            |x| if x > 0 { (true, x.unsigned_abs().div_ceil(90).min(4)) } else { (false, (-x / 90 + 1).min(4) as u64) },
         ];
         let block = |rule: Rule| (BlockFlips::new(&table, BOUND, rule).unwrap(), table.clone(), rule);
         rules.map(block).into()
@@ -364,7 +366,9 @@ mod tests {
 
     #[test]
     fn every_level_draws_the_same_for_any_number_of_outputs() {
-        for ((block, ..), symbols) in flips().into_iter().zip([symbols(3), symbols(5), symbols(16), lattice(5, 40)]) {
+        for ((block, ..), symbols) in
+            flips().into_iter().zip([3, 5, 16, 7].map(symbols).into_iter().chain([lattice(5, 40)]))
+        {
             for outputs in (0..=300).chain([513]) {
                 let x: Vec<i16> = (0..outputs * LANES).map(|i| (i * 7919 % 2041) as i16 - BOUND as i16).collect();
                 let drawn: Vec<_> = Level::all()

@@ -12,7 +12,7 @@ const BLOCKS: usize = 8;
 /// An expanded secret key. Its `Debug` output shows nothing of it.
 #[allow(clippy::large_enum_variant)] // one per key, never moved
 pub(super) enum Cipher {
-    /// Two blocks per register, where the processor can: the same bytes.
+    /// Two or four blocks per register, where the processor can: the same bytes.
     #[cfg(target_arch = "x86_64")]
     Vaes(Vaes),
     /// AES instructions where there are some, else constant-time code.
@@ -28,9 +28,7 @@ impl fmt::Debug for Cipher {
 impl Cipher {
     pub(super) fn new(key: &[u8; 16]) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if crate::simd::level() != crate::simd::Level::Scalar
-            && let Some(vaes) = Vaes::new(key)
-        {
+        if let Some(vaes) = Vaes::new(crate::simd::level(), key) {
             return Self::Vaes(vaes);
         }
         Self::Plain(Aes128::new(key.into()))

@@ -6,7 +6,7 @@
 //! the true law, cut tail included; the mechanism adds it to delta.
 
 use super::SecretRng;
-use super::half::Tail;
+use super::symmetric::Tail;
 use super::words::{Words, count_above};
 use crate::error::{NoiseError, ParameterError};
 use crate::exact::Normal;

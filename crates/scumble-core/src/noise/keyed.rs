@@ -21,7 +21,7 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 /// Bytes of every row's stream made at a time.
-const STEP: usize = 256;
+const STEP: usize = 512;
 
 /// What the pseudo-random function is used for.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@
 
 use super::SecretRng;
 use super::geometric::{Geometric, fraction_of_word, positive, ratio_above};
-use super::half::{Enclosed, Tail, word_of};
+use super::symmetric::{Enclosed, Tail, word_of};
 use super::words::{Words, with_sign};
 use crate::error::ParameterError;
 use crate::exact::WorstRatio;

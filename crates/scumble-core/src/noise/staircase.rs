@@ -8,7 +8,7 @@
 
 use super::SecretRng;
 use super::geometric::{Geometric, fraction_of_word, positive, ratio_above};
-use super::half::{Enclosed, Tail, word_of};
+use super::symmetric::{Enclosed, Tail, word_of};
 use super::words::{Words, count_above, with_sign};
 use crate::error::{NoiseError, ParameterError};
 use crate::exact::WorstRatio;
@@ -133,7 +133,8 @@ impl Staircase {
 /// S = r U + (B - r) Rb weighs a period from its first offset on, and C what is left of it from offset i on.
 impl Tail for Staircase {
     fn thresholds(&self, last: u64, most: usize) -> Option<Vec<u64>> {
-        let period = usize::try_from(self.sensitivity).ok()?;
+        // A table holds whole periods.
+        let period = usize::try_from(self.sensitivity).ok().filter(|period| *period <= most)?;
         let den = self.tail_denominator();
         let mut tails: Vec<Enclosed> = Vec::new(); // those of the last period, by offset
         let mut thresholds = Vec::new();

@@ -133,16 +133,15 @@ impl Claim {
             ));
         }
         match (guarantee.unit, self.any_value) {
-            (Unit::Record, _) => {}
-            (_, Some(Bound { moves: 1, .. })) => {}
-            (_, Some(far)) => warnings.push(format!(
+            (Unit::Record, _) | (_, Some(Bound { moves: 1, .. })) => {}
+            (Unit::Attribute | Unit::L1 | Unit::L2, Some(far)) => warnings.push(format!(
                 "beta = {beta} is less than the range's width {width}: replacing a value by an arbitrary one is {} moves \
                  of beta, {}, and whoever weighs two such values may be right {}",
                 far.moves,
                 far.loss_words(),
                 far.guess_words()
             )),
-            (_, None) => warnings.push(format!(
+            (Unit::Attribute | Unit::L1 | Unit::L2, None) => warnings.push(format!(
                 "beta = {beta} is less than the range's width {width}: replacing a value by an arbitrary one is not \
                  covered, and no bound on it can be stated"
             )),
@@ -178,12 +177,12 @@ impl Claim {
         }
         match (guarantee.unit, self.any_value) {
             (Unit::Record, _) | (_, Some(Bound { moves: 1, .. })) => None,
-            (_, Some(far)) => Some(format!(
+            (Unit::Attribute | Unit::L1 | Unit::L2, Some(far)) => Some(format!(
                 "NOT protected: a value replaced by one more than beta away. Someone who weighs two values of [{lo}, {hi}] \
                  may be right {}",
                 far.guess_words()
             )),
-            (_, None) => Some(
+            (Unit::Attribute | Unit::L1 | Unit::L2, None) => Some(
                 "NOT protected: a value replaced by one more than beta away. No bound on what is revealed then can be stated"
                     .into(),
             ),
@@ -193,14 +192,16 @@ impl Claim {
     /// What is not protected about a whole row; `None` where the promise is about that.
     fn row_words(&self) -> Option<String> {
         let unit = self.guarantee.as_ref()?.unit;
-        match self.whole_row {
-            _ if unit == Unit::Record => None,
-            Some(row) => Some(format!(
+        match (unit, self.whole_row) {
+            (Unit::Record, _) => None,
+            (Unit::Attribute | Unit::L1 | Unit::L2, Some(row)) => Some(format!(
                 "NOT protected: a whole row. Someone who weighs two rows that differ in all {} attributes may be right {}",
                 self.dim,
                 row.guess_words()
             )),
-            None => Some("NOT protected: a whole row. No bound on what is revealed of it can be stated".into()),
+            (Unit::Attribute | Unit::L1 | Unit::L2, None) => {
+                Some("NOT protected: a whole row. No bound on what is revealed of it can be stated".into())
+            }
         }
     }
 }

@@ -7,8 +7,7 @@
 
 use crate::error::{BinsError, ParameterError, ProjectionError};
 use crate::exact;
-use crate::facts::hex;
-use sha2::{Digest, Sha256};
+use crate::facts::{hex, sha256};
 use std::fmt;
 use std::sync::Arc;
 
@@ -44,7 +43,7 @@ pub enum Origin {
 
 impl Origin {
     /// As written in files.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Made => "made".into(),
             Self::Sample { rows, sha256 } => ["sample ", &rows.to_string(), " ", &hex(sha256)].concat(),
@@ -413,14 +412,14 @@ impl Partition {
         if bins.to_text().as_bytes() != bytes {
             return Err(ProjectionError::BinsForm.into());
         }
-        let (sha256, inline) = (Sha256::digest(bytes).into(), bytes.len() <= INLINE_BYTES);
+        let (sha256, inline) = (sha256(&[bytes]), bytes.len() <= INLINE_BYTES);
         Ok(Self::File(BinsFile { sha256, inline, content: Some(Arc::new(bins)) }))
     }
 
     /// The partition of bins that were just learned.
     pub fn of(bins: &Bins) -> Self {
         let text = bins.to_text();
-        let (sha256, inline) = (Sha256::digest(&text).into(), text.len() <= INLINE_BYTES);
+        let (sha256, inline) = (sha256(&[text.as_bytes()]), text.len() <= INLINE_BYTES);
         Self::File(BinsFile { sha256, inline, content: Some(Arc::new(bins.clone())) })
     }
 

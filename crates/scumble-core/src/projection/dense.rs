@@ -18,7 +18,7 @@ const BUFFER: usize = 512;
 
 /// The law of one entry, as integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Law {
+pub(super) enum WeightLaw {
     Gaussian,
     Uniform,
     /// `threshold` of the 2^32 words give +1, as many give -1.
@@ -28,7 +28,7 @@ pub(super) enum Law {
     Rademacher,
 }
 
-impl Law {
+impl WeightLaw {
     /// Random bits per entry.
     fn bits(self) -> usize {
         match self {
@@ -88,7 +88,7 @@ pub(super) struct Extremes {
 
 /// A dense matrix, as a function of its seed.
 pub(super) struct Dense {
-    law: Law,
+    law: WeightLaw,
     stream: Stream,
     dim: usize,
     k: usize,
@@ -99,7 +99,7 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    pub(super) fn new(law: Law, seed: &Seed, dim: usize, k: usize) -> Self {
+    pub(super) fn new(law: WeightLaw, seed: &Seed, dim: usize, k: usize) -> Self {
         Self {
             law,
             stream: Stream::new(seed, MATRIX, 0),
@@ -112,7 +112,7 @@ impl Dense {
         }
     }
 
-    pub(super) fn law(&self) -> Law {
+    pub(super) fn law(&self) -> WeightLaw {
         self.law
     }
 
@@ -155,9 +155,9 @@ impl Dense {
             return None;
         }
         self.matrix.get(attributes, self.dim / 4, || match self.law {
-            Law::Gaussian => Matrix::I32(self.build(|w| w)),
-            Law::Uniform => Matrix::I16(self.build(|w| w as i16)),
-            Law::VerySparse { .. } | Law::Rademacher => Matrix::I8(self.build(|w| w as i8)),
+            WeightLaw::Gaussian => Matrix::I32(self.build(|w| w)),
+            WeightLaw::Uniform => Matrix::I16(self.build(|w| w as i16)),
+            WeightLaw::VerySparse { .. } | WeightLaw::Rademacher => Matrix::I8(self.build(|w| w as i8)),
         })
     }
 

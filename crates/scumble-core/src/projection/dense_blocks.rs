@@ -1,6 +1,6 @@
 //! Dense matrices in the form that blocks of rows are multiplied by.
 
-use super::dense::{Dense, Law};
+use super::dense::{Dense, WeightLaw};
 use super::kernels::{self, ENTRY, GROUP, GROUPS, LANES, PAIRS, PASS, TILE};
 use super::normal;
 use crate::simd::Level;
@@ -45,18 +45,18 @@ pub(super) struct Widths {
 }
 
 impl Widths {
-    pub(super) fn new(law: Law, dim: usize, largest: i64) -> Option<Self> {
+    pub(super) fn new(law: WeightLaw, dim: usize, largest: i64) -> Option<Self> {
         let sum = |weight: i64| dim as i128 * i128::from(largest) * i128::from(weight);
         let fits = |weight: i64| sum(weight) <= i128::from(i32::MAX);
         let short = largest <= i64::from(i16::MAX);
         match law {
-            Law::Rademacher if fits(1) => {
+            WeightLaw::Rademacher if fits(1) => {
                 let wide_cells = largest * PASS as i64 > i64::from(i16::MAX);
                 Some(Self { wide_cells, wide_sums: false })
             }
-            Law::VerySparse { .. } if short && fits(1) => Some(Self { wide_cells: false, wide_sums: false }),
-            Law::Uniform if short && fits(255) => Some(Self { wide_cells: false, wide_sums: false }),
-            Law::Gaussian if short && fits(LARGEST_PART + 1) => Some(Self { wide_cells: false, wide_sums: true }),
+            WeightLaw::VerySparse { .. } if short && fits(1) => Some(Self { wide_cells: false, wide_sums: false }),
+            WeightLaw::Uniform if short && fits(255) => Some(Self { wide_cells: false, wide_sums: false }),
+            WeightLaw::Gaussian if short && fits(LARGEST_PART + 1) => Some(Self { wide_cells: false, wide_sums: true }),
             _ => None,
         }
     }
@@ -68,7 +68,7 @@ impl DensePlan {
         let (pairs, outputs) = (dim.div_ceil(2), k.next_multiple_of(TILE));
         let place = |i: usize, j: usize| place(pairs, outputs, i, j);
         match dense.law() {
-            Law::Rademacher => {
+            WeightLaw::Rademacher => {
                 let mut patterns = vec![0; dim.div_ceil(PASS) * k * GROUPS];
                 dense.for_rows(0..dim, |i, row| {
                     let (pass, group, bit) = (i / PASS, i % PASS / GROUP, i % GROUP);
@@ -78,7 +78,7 @@ impl DensePlan {
                 });
                 Self::Signs(patterns)
             }
-            Law::VerySparse { .. } => {
+            WeightLaw::VerySparse { .. } => {
                 let mut lists = vec![Vec::new(); 2 * k];
                 dense.for_rows(0..dim, |i, row| {
                     for (j, &w) in row.iter().enumerate().filter(|(_, w)| **w != 0) {
@@ -92,14 +92,14 @@ impl DensePlan {
                 }));
                 Self::Sparse(lists.concat(), starts)
             }
-            Law::Uniform => {
+            WeightLaw::Uniform => {
                 let mut weights = vec![0; outputs * pairs];
                 dense.for_rows(0..dim, |i, row| {
                     row.iter().enumerate().for_each(|(j, &w)| weights[place(i, j)] |= half_word(w, i));
                 });
                 Self::Weights(weights)
             }
-            Law::Gaussian => {
+            WeightLaw::Gaussian => {
                 let mut parts = [vec![0; outputs * pairs], vec![0; outputs * pairs]];
                 dense.for_rows(0..dim, |i, row| {
                     for (j, &w) in row.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! A projection: W as a function of (kind, seed, p, k), and what the guarantees need to know about it.
 
-use super::dense::{Dense, Law};
+use super::dense::{Dense, WeightLaw};
 use super::oporp::Oporp;
 use super::{Bins, ProjectionKind, PublicTable, Seed};
 use crate::error::{ParameterError, ProjectionError};
@@ -70,10 +70,10 @@ impl Projection {
                 return Err(ProjectionError::IdentityK { dim, k }.into());
             }
             ProjectionKind::Identity => Matrix::Identity,
-            ProjectionKind::Gaussian => dense(Law::Gaussian),
-            ProjectionKind::Uniform => dense(Law::Uniform),
-            ProjectionKind::Rademacher => dense(Law::Rademacher),
-            ProjectionKind::VerySparse { s } => dense(Law::VerySparse { threshold: sparse_threshold(s)? }),
+            ProjectionKind::Gaussian => dense(WeightLaw::Gaussian),
+            ProjectionKind::Uniform => dense(WeightLaw::Uniform),
+            ProjectionKind::Rademacher => dense(WeightLaw::Rademacher),
+            ProjectionKind::VerySparse { s } => dense(WeightLaw::VerySparse { threshold: sparse_threshold(s)? }),
             ProjectionKind::Oporp { repeats } => {
                 if repeats == 0 || !k.is_multiple_of(repeats) {
                     return Err(ProjectionError::Repeats { k, repeats }.into());
@@ -286,7 +286,7 @@ impl Projection {
     }
 
     /// The law of a dense matrix.
-    pub(super) fn dense_law(&self) -> Option<Law> {
+    pub(super) fn dense_law(&self) -> Option<WeightLaw> {
         match &self.0.matrix {
             Matrix::Dense(dense) => Some(dense.law()),
             _ => None,
@@ -324,10 +324,10 @@ impl Projection {
             Matrix::Identity | Matrix::Oporp(_) => 1.0,
             Matrix::Components(table) => table.scale(),
             Matrix::Dense(dense) => match dense.law() {
-                Law::Gaussian => 1.0 / 65536.0,
-                Law::Uniform => 1.0 / f64::sqrt(21845.0), // (256^2 - 1) / 3
-                Law::VerySparse { threshold } => effective_s(threshold).sqrt(),
-                Law::Rademacher => 1.0,
+                WeightLaw::Gaussian => 1.0 / 65536.0,
+                WeightLaw::Uniform => 1.0 / f64::sqrt(21845.0), // (256^2 - 1) / 3
+                WeightLaw::VerySparse { threshold } => effective_s(threshold).sqrt(),
+                WeightLaw::Rademacher => 1.0,
             },
         }
     }
@@ -346,7 +346,7 @@ impl Projection {
     pub fn max_norm1(&self) -> u64 {
         match &self.0.matrix {
             Matrix::Identity => 1,
-            Matrix::Dense(dense) if dense.law() == Law::Rademacher => self.k() as u64,
+            Matrix::Dense(dense) if dense.law() == WeightLaw::Rademacher => self.k() as u64,
             Matrix::Dense(dense) => dense.extremes().norm1,
             Matrix::Oporp(oporp) => oporp.repeats() as u64,
             Matrix::Components(_) => (self.k() as u64) << 15,
@@ -356,7 +356,7 @@ impl Projection {
     /// `max_i |W_i|_2^2`, realised and exact.
     pub fn max_squared_norm2(&self) -> u128 {
         match &self.0.matrix {
-            Matrix::Dense(dense) if dense.law() != Law::Rademacher => dense.extremes().squared_norm2,
+            Matrix::Dense(dense) if dense.law() != WeightLaw::Rademacher => dense.extremes().squared_norm2,
             Matrix::Components(_) => (self.k() as u128) << 30,
             _ => u128::from(self.max_norm1()), // weights of absolute value 1 and 0
         }
@@ -365,7 +365,7 @@ impl Projection {
     /// `max_i |W_ij|` for each output j, realised and exact.
     pub fn max_abs_per_output(&self) -> Vec<u32> {
         match &self.0.matrix {
-            Matrix::Dense(dense) if dense.law() != Law::Rademacher => dense.extremes().per_output.clone(),
+            Matrix::Dense(dense) if dense.law() != WeightLaw::Rademacher => dense.extremes().per_output.clone(),
             Matrix::Components(_) => vec![1 << 15; self.k()],
             _ => vec![1; self.k()], // no bin is empty
         }
@@ -398,10 +398,10 @@ impl Projection {
         match &self.0.matrix {
             Matrix::Identity | Matrix::Oporp(_) | Matrix::Components(_) => 1.0,
             Matrix::Dense(dense) => match dense.law() {
-                Law::Gaussian => 3.0,
-                Law::Uniform => (3.0 * 65536.0 - 7.0) / (5.0 * 65535.0) * 3.0,
-                Law::VerySparse { threshold } => effective_s(threshold),
-                Law::Rademacher => 1.0,
+                WeightLaw::Gaussian => 3.0,
+                WeightLaw::Uniform => (3.0 * 65536.0 - 7.0) / (5.0 * 65535.0) * 3.0,
+                WeightLaw::VerySparse { threshold } => effective_s(threshold),
+                WeightLaw::Rademacher => 1.0,
             },
         }
     }

@@ -3,8 +3,8 @@
 
 use super::bins::{MOST_ATTRIBUTES, Origin, number, origin, unhex};
 use crate::error::{ParameterError, ProjectionError, TableError};
-use crate::facts::hex;
-use sha2::{Digest, Sha256};
+use crate::exact;
+use crate::facts::{hex, sha256};
 use std::fmt;
 use std::sync::Arc;
 
@@ -104,43 +104,45 @@ impl PublicTable {
 
     /// The file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Self { kind, rows, columns, origin, scale, centre, entries } = self;
-        let head = format!("{}\nrows {rows}\ncolumns {columns}\nfrom {origin}\nscale {scale}\n\n", kind.heading());
-        let mut bytes = head.into_bytes();
-        bytes.extend(centre.iter().flat_map(|value| value.to_le_bytes()));
-        bytes.extend(entries.iter().flat_map(|entry| entry.to_le_bytes()));
+        let mut bytes = self.head().into_bytes();
+        bytes.extend(self.centre.iter().flat_map(|value| value.to_le_bytes()));
+        bytes.extend(self.entries.iter().flat_map(|entry| entry.to_le_bytes()));
         bytes
+    }
+
+    /// The lines before the numbers.
+    fn head(&self) -> String {
+        let [rows, columns] = [self.rows, self.columns].map(|size| size.to_string());
+        let (heading, from, scale) = (self.kind.heading(), self.origin.text(), exact::shortest(self.scale));
+        [heading, "\nrows ", &rows, "\ncolumns ", &columns, "\nfrom ", &from, "\nscale ", &scale, "\n\n"].concat()
     }
 
     /// Reads the file.
     pub fn parse(bytes: &[u8]) -> Result<Self, TableError> {
-        let mut rest = bytes;
-        let mut line = |limit: usize| {
-            let end = rest.iter().take(limit).position(|&byte| byte == b'\n')?;
-            let text = std::str::from_utf8(&rest[..end]).ok()?;
-            rest = &rest[end + 1..];
-            Some(text)
-        };
-        let first = line(64).ok_or(TableError::Heading)?;
+        // Five lines, an empty one, and the numbers.
+        let mut parts = bytes.splitn(7, |&byte| byte == b'\n');
+        let mut line = || std::str::from_utf8(parts.next()?).ok();
+        let first = line().ok_or(TableError::Heading)?;
         let kind = [TableKind::Components, TableKind::Book].into_iter().find(|kind| kind.heading() == first);
         let kind = kind.ok_or(TableError::Heading)?;
         let mut field = |at: usize, name: &str, expected| {
-            let value = line(256).and_then(|text| text.strip_prefix(name)?.strip_prefix(' '));
+            let value = line().and_then(|text| text.strip_prefix(name)?.strip_prefix(' '));
             value.ok_or(TableError::Expected { line: at, expected })
         };
         let rows = field(2, "rows", "rows N")?;
         let columns = field(3, "columns", "columns N")?;
         let from = field(4, "from", "from ORIGIN")?;
         let scale = field(5, "scale", "scale S")?;
-        if line(2) != Some("") {
+        if line() != Some("") {
             return Err(TableError::Expected { line: 6, expected: "an empty line" });
         }
+        let rest = parts.next().unwrap_or(&[]);
         let size = |text: &str| number(text).and_then(|n| usize::try_from(n).ok());
         let (Some(rows), Some(columns)) = (size(rows), size(columns)) else { return Err(TableError::Size) };
         let entries = rows.checked_mul(columns).filter(|entries| (1..=MOST_ENTRIES).contains(entries));
         let entries = entries.filter(|_| rows.max(columns) <= MOST_ATTRIBUTES).ok_or(TableError::Size)?;
         let origin = origin(from).ok_or(TableError::Provenance)?;
-        let scale: f64 = scale.parse().ok().filter(|s| f64::is_finite(*s) && *s > 0.0).ok_or(TableError::Scale)?;
+        let scale = exact::read(scale).filter(|scale| *scale > 0.0).ok_or(TableError::Scale)?;
         let centre_bytes = if kind == TableKind::Components { 4 * rows } else { 0 };
         let expected = centre_bytes + 2 * entries;
         if rest.len() != expected {
@@ -174,15 +176,16 @@ impl TableFile {
     /// Of a file's bytes.
     pub fn from_file(bytes: &[u8]) -> Result<Self, ParameterError> {
         let table = PublicTable::parse(bytes).map_err(ProjectionError::TableFile)?;
-        if table.to_bytes() != bytes {
+        // Its numbers have one form only.
+        if !bytes.starts_with(table.head().as_bytes()) {
             return Err(ProjectionError::TableForm.into());
         }
-        Ok(Self { sha256: Sha256::digest(bytes).into(), content: Some(Arc::new(table)) })
+        Ok(Self { sha256: sha256(&[bytes]), content: Some(Arc::new(table)) })
     }
 
     /// Of a table that was just made.
     pub fn of(table: PublicTable) -> Self {
-        Self { sha256: Sha256::digest(table.to_bytes()).into(), content: Some(Arc::new(table)) }
+        Self { sha256: sha256(&[&table.to_bytes()]), content: Some(Arc::new(table)) }
     }
 
     /// SHA-256 of the file, in hexadecimal digits.

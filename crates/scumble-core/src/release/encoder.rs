@@ -61,7 +61,10 @@ impl Encoder {
     pub fn new(mechanism: &Mechanism, encoding: Option<Encoding>) -> Result<Self, ParameterError> {
         let encoding = encoding.unwrap_or_else(|| natural(mechanism));
         let fits = match mechanism.id().output() {
-            OutputKind::Values => !matches!(encoding, Encoding::Symbols { .. } | Encoding::Word { .. }),
+            OutputKind::Values => match encoding {
+                Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4 | Encoding::B1 => true,
+                Encoding::Symbols { .. } | Encoding::Word { .. } => false,
+            },
             OutputKind::Bits => encoding == Encoding::B1,
             OutputKind::Symbols | OutputKind::Words => encoding == natural(mechanism),
         };
@@ -371,8 +374,9 @@ impl Encoder {
 
     /// For packed codes: codes per byte, and the value of each of its digits in each of a byte's 256 states.
     pub fn byte_values(&self) -> Option<(usize, Vec<f32>)> {
-        if !matches!(self.encoding, Encoding::B1 | Encoding::B4 | Encoding::Symbols { .. }) {
-            return None;
+        match self.encoding {
+            Encoding::B1 | Encoding::B4 | Encoding::Symbols { .. } => {}
+            Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::Word { .. } => return None,
         }
         let (per_byte, base) = self.encoding.packing();
         let top = (1..per_byte).fold(1u16, |power, _| power * base);

@@ -30,8 +30,8 @@ const MOST: u64 = 1 << 24;
 /// Grid steps beyond this would leave 63 bits in a product.
 const MOST_STEPS: u64 = 1 << 40;
 
-/// The law of a plan: integers only.
-enum Law {
+/// What a plan does to each projected integer, as integers.
+enum Randomiser {
     Flips { steps: Vec<u64>, table: FlipTable, side: Side },
     Symbols { classes: Classes, table: SymbolTable },
 }
@@ -43,7 +43,7 @@ pub struct Plan {
     k: usize,
     grid: Grid,
     projection: Oporp,
-    law: Law,
+    randomiser: Randomiser,
 }
 
 impl Plan {
@@ -101,9 +101,9 @@ impl Plan {
         let (dim, k) = (usize::try_from(dim).ok()?, k as usize);
         let range = Range::new(f64::from_bits(lo), f64::from_bits(hi)).ok()?;
         let grid = Grid::new(range, i32::try_from(exponent as i64).ok()?).ok()?;
-        let law = from.law(k)?;
+        let randomiser = from.randomiser(k)?;
         let projection = Oporp::new(&seed, dim, k, repeats as usize);
-        from.0.is_empty().then_some(Self { digest, dim, k, grid, projection, law })
+        from.0.is_empty().then_some(Self { digest, dim, k, grid, projection, randomiser })
     }
 
     /// Attributes of a row.
@@ -112,9 +112,9 @@ impl Plan {
     }
 
     fn encoding(&self) -> Encoding {
-        match &self.law {
-            Law::Flips { .. } => Encoding::B1,
-            Law::Symbols { table, .. } => Encoding::Symbols { count: table.symbols() as u8 },
+        match &self.randomiser {
+            Randomiser::Flips { .. } => Encoding::B1,
+            Randomiser::Symbols { table, .. } => Encoding::Symbols { count: table.symbols() as u8 },
         }
     }
 
@@ -148,9 +148,9 @@ impl Writer {
         let (start, print) = noise.row(u, id);
         let mut streams = noise.streams();
         streams.begin(std::iter::once(start));
-        match &plan.law {
-            Law::Flips { steps, table, side } => flip_signs(&mut x, steps, table, *side, &mut streams),
-            Law::Symbols { classes, table } => draw_symbols(&mut x, classes, table, &mut streams),
+        match &plan.randomiser {
+            Randomiser::Flips { steps, table, side } => flip_signs(&mut x, steps, table, *side, &mut streams),
+            Randomiser::Symbols { classes, table } => draw_symbols(&mut x, classes, table, &mut streams),
         }
         let mut out = vec![0; encoder.bytes_per_row()];
         encoder.encode(&x, &mut out);
@@ -201,7 +201,7 @@ impl In<'_> {
         (0..length).map(|_| self.number()).collect()
     }
 
-    fn law(&mut self, k: usize) -> Option<Law> {
+    fn randomiser(&mut self, k: usize) -> Option<Randomiser> {
         let classes = match self.number()? {
             kind @ 0..=1 => {
                 let threshold = self.number()? as i64;
@@ -211,7 +211,7 @@ impl In<'_> {
                     return None;
                 }
                 let side = if kind == 0 { Side::CoinAtZero } else { Side::Above(threshold) };
-                return Some(Law::Flips { steps, table: FlipTable::from_thresholds(table).ok()?, side });
+                return Some(Randomiser::Flips { steps, table: FlipTable::from_thresholds(table).ok()?, side });
             }
             2 => {
                 let [steps, per_beta, last] = self.numbers()?;
@@ -226,7 +226,7 @@ impl In<'_> {
         let rows: Vec<_> =
             entries.chunks(usize::try_from(symbols).ok().filter(|&n| n > 0)?).map(<[u64]>::to_vec).collect();
         let table = SymbolTable::vouched(u32::try_from(bits).ok()?, rows)?;
-        (classes.count() == table.rows().len()).then_some(Law::Symbols { classes, table })
+        (classes.count() == table.rows().len()).then_some(Randomiser::Symbols { classes, table })
     }
 }
 

@@ -94,11 +94,11 @@ impl Releaser {
     }
 
     /// What a ledger may know about these rows before they are released, to charge for what is new. `None` if fresh.
-    pub fn fingerprints(
+    pub fn fingerprints<N: AsRef<[u8]>>(
         &self,
         rows: Rows<'_>,
         first_row: u64,
-        id: impl Fn(usize) -> Vec<u8> + Sync,
+        id: impl Fn(usize) -> N + Sync,
     ) -> Result<Vec<Fingerprint>, ReleaseError> {
         let Some(noise) = self.keyed_noise() else { return Ok(Vec::new()) };
         let mut prints = vec![Fingerprint::default(); rows.len()];
@@ -160,11 +160,11 @@ impl Releaser {
     /// Releases a block; `out` gets `rows.len() * bytes_per_row` bytes. `id(i)` names row i for keyed noise.
     ///
     /// On an error `out` is wiped: nothing of a failed block leaves.
-    pub fn release(
+    pub fn release<N: AsRef<[u8]>>(
         &self,
         rows: Rows<'_>,
         first_row: u64,
-        id: impl Fn(usize) -> Vec<u8> + Sync,
+        id: impl Fn(usize) -> N + Sync,
         out: &mut Vec<u8>,
     ) -> Result<(), ReleaseError> {
         out.resize(rows.len() * self.encoder.bytes_per_row(), 0);
@@ -179,11 +179,11 @@ impl Releaser {
     ///
     /// # Panics
     /// If `out` has another size.
-    pub fn release_into(
+    pub fn release_into<N: AsRef<[u8]>>(
         &self,
         rows: Rows<'_>,
         first_row: u64,
-        id: impl Fn(usize) -> Vec<u8> + Sync,
+        id: impl Fn(usize) -> N + Sync,
         out: &mut [u8],
     ) -> Result<(), ReleaseError> {
         self.release_paid(rows, first_row, id, None, out)
@@ -194,11 +194,11 @@ impl Releaser {
     ///
     /// # Panics
     /// If `out` has another size, or there is not one fingerprint per row.
-    pub fn release_paid(
+    pub fn release_paid<N: AsRef<[u8]>>(
         &self,
         rows: Rows<'_>,
         first_row: u64,
-        id: impl Fn(usize) -> Vec<u8> + Sync,
+        id: impl Fn(usize) -> N + Sync,
         paid: Option<&[Fingerprint]>,
         out: &mut [u8],
     ) -> Result<(), ReleaseError> {
@@ -218,7 +218,7 @@ impl Releaser {
 
     /// A worker that releases batch after batch on the thread that calls it.
     pub fn worker(&self) -> Result<Worker<'_>, NoEntropy> {
-        let block = |projector: &BlockProjector| Block {
+        let block = |projector: &BlockProjector| BlockRoom {
             room: Room::default(),
             sketches: projector.sketches(),
             released: Released::default(),
@@ -244,7 +244,7 @@ pub struct Worker<'a> {
     draws: Draws<'a>,
     quantised: QuantisedRow,
     x: Zeroizing<Vec<i64>>,
-    block: Option<Block>,
+    block: Option<BlockRoom>,
 }
 
 /// The noise of a worker: a stream of its own, or those of the rows.
@@ -255,7 +255,7 @@ enum Draws<'a> {
 }
 
 /// Room for a block of rows.
-struct Block {
+struct BlockRoom {
     room: Room,
     sketches: Sketches,
     released: Released,
@@ -271,11 +271,11 @@ impl fmt::Debug for Worker<'_> {
 
 impl Worker<'_> {
     /// [`Releaser::release`] on this thread alone.
-    pub fn release(
+    pub fn release<N: AsRef<[u8]>>(
         &mut self,
         rows: Rows<'_>,
         first_row: u64,
-        id: impl Fn(usize) -> Vec<u8>,
+        id: impl Fn(usize) -> N,
         out: &mut Vec<u8>,
     ) -> Result<(), ReleaseError> {
         self.release_paid(rows, first_row, id, None, out)
@@ -285,11 +285,11 @@ impl Worker<'_> {
     ///
     /// # Panics
     /// If there is not one fingerprint per row.
-    pub fn release_paid(
+    pub fn release_paid<N: AsRef<[u8]>>(
         &mut self,
         rows: Rows<'_>,
         first_row: u64,
-        id: impl Fn(usize) -> Vec<u8>,
+        id: impl Fn(usize) -> N,
         paid: Option<&[Fingerprint]>,
         out: &mut Vec<u8>,
     ) -> Result<(), ReleaseError> {
@@ -303,13 +303,13 @@ impl Worker<'_> {
     }
 
     /// Releases rows `start..` into `out`.
-    fn release_from(
+    fn release_from<N: AsRef<[u8]>>(
         &mut self,
         rows: Rows<'_>,
         start: usize,
         out: &mut [u8],
         first_row: u64,
-        id: &impl Fn(usize) -> Vec<u8>,
+        id: &impl Fn(usize) -> N,
         paid: Option<&[Fingerprint]>,
     ) -> Result<(), ReleaseError> {
         let width = self.releaser.encoder.bytes_per_row();
@@ -328,18 +328,18 @@ impl Worker<'_> {
     }
 
     /// Projects all rows at once, and also perturbs them at once where each value is perturbed by itself.
-    fn release_block(
+    fn release_block<N: AsRef<[u8]>>(
         &mut self,
         rows: Rows<'_>,
         start: usize,
         out: &mut [u8],
         first_row: u64,
-        id: &impl Fn(usize) -> Vec<u8>,
+        id: &impl Fn(usize) -> N,
         paid: Option<&[Fingerprint]>,
     ) -> Result<(), ReleaseError> {
         let Releaser { mechanism, encoder, projector, perturbation, .. } = self.releaser;
         let (Some(projector), Some(block)) = (projector, &mut self.block) else { unreachable!("blocks are there") };
-        let Block { room, sketches, released, encoding, values } = block;
+        let BlockRoom { room, sketches, released, encoding, values } = block;
         let mut starts = [0; LANES];
         match &self.draws {
             Draws::Fresh(_) => projector.project(rows, first_row + start as u64, room, sketches, None)?,
@@ -396,12 +396,12 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn release_row(
+    fn release_row<N: AsRef<[u8]>>(
         &mut self,
         rows: Rows<'_>,
         i: usize,
         first_row: u64,
-        id: &impl Fn(usize) -> Vec<u8>,
+        id: &impl Fn(usize) -> N,
         paid: Option<&[Fingerprint]>,
         out: &mut [u8],
     ) -> Result<(), ReleaseError> {
@@ -425,15 +425,18 @@ impl Worker<'_> {
 }
 
 /// Rows with their ids.
-fn with_ids<'a>(rows: &'a [Evaluations], ids: &'a [Vec<u8>]) -> impl Iterator<Item = (Evaluations, &'a [u8])> {
-    rows.iter().copied().zip(ids.iter().map(Vec::as_slice))
+fn with_ids<'a, N: AsRef<[u8]>>(
+    rows: &'a [Evaluations],
+    ids: &'a [N],
+) -> impl Iterator<Item = (Evaluations, &'a [u8])> {
+    rows.iter().copied().zip(ids.iter().map(N::as_ref))
 }
 
 /// Are these the rows that were paid for? At most a block of them.
-fn check_paid(
+fn check_paid<N: AsRef<[u8]>>(
     noise: &KeyedNoise,
     rows: &[Evaluations],
-    ids: &[Vec<u8>],
+    ids: &[N],
     paid: Option<&[Fingerprint]>,
     first_row: u64,
 ) -> Result<(), ReleaseError> {

@@ -26,6 +26,8 @@ impl Host {
             scumble_device_open(
                 text.as_ptr(),
                 text.len(),
+                null(),
+                0,
                 signer.as_ptr(),
                 null(),
                 policy.as_ptr(),
@@ -77,7 +79,7 @@ fn missing_pointers_are_refused() {
     let bad = Refusal::BadArgument as i32;
     unsafe {
         let mut client = null_mut();
-        assert_eq!(scumble_device_open(null(), 0, null(), null(), null(), null(), 0, &mut client), bad);
+        assert_eq!(scumble_device_open(null(), 0, null(), 0, null(), null(), null(), null(), 0, &mut client), bad);
         assert_eq!(scumble_device_reload(null_mut(), null(), 0), bad);
         assert_eq!(scumble_device_state(null_mut(), null_mut(), null_mut()), bad);
         assert_eq!(scumble_device_generation(null()), 0);

@@ -3,6 +3,7 @@
 mod audit;
 mod crash;
 mod ffi;
+mod files;
 mod markers;
 mod refusals;
 mod support;

@@ -23,7 +23,7 @@ fn codes_and_sentences_are_unique_and_short() {
 #[test]
 fn another_signer_or_another_digest_is_refused() {
     let text = bits(Mode::Once, 2);
-    let refused = |trust: Trust| Client::open(&text, trust, policy(9.0), None, host).err();
+    let refused = |trust: Trust| Client::open(&text, None, trust, policy(9.0), None, host).err();
     assert_eq!(refused(trust()), None);
     assert_eq!(refused(Trust { signer: Some([1; 32]), digest: None }), Some(Refusal::WrongSigner));
     assert_eq!(refused(Trust { signer: None, digest: Some([1; 32]) }), Some(Refusal::WrongDigest));
@@ -33,8 +33,8 @@ fn another_signer_or_another_digest_is_refused() {
     let pinned = Trust { signer: None, digest: Some(parsed.digest_bytes()) };
     assert_eq!(refused(pinned), None);
     let bare = Campaign { signature: None, ..parsed }.to_json();
-    assert!(Client::open(&bare, pinned, policy(9.0), None, host).is_ok());
-    assert_eq!(Client::open(&bare, trust(), policy(9.0), None, host).err(), Some(Refusal::BadSignature));
+    assert!(Client::open(&bare, None, pinned, policy(9.0), None, host).is_ok());
+    assert_eq!(Client::open(&bare, None, trust(), policy(9.0), None, host).err(), Some(Refusal::BadSignature));
 }
 
 /// Every byte of a campaign changed once: with a pinned signer each is a matter of trust, before anything is read.
@@ -46,11 +46,11 @@ fn every_altered_byte_is_refused() {
         let mut bytes = text.clone().into_bytes();
         bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
         let altered = String::from_utf8(bytes).unwrap();
-        let refusal = Client::open(&altered, trust(), policy(9.0), None, host).expect_err("altered");
+        let refusal = Client::open(&altered, None, trust(), policy(9.0), None, host).expect_err("altered");
         assert!(matches!(refusal, Refusal::BadSignature | Refusal::WrongSigner), "byte {at}: {refusal:?}");
         seen.insert(refusal as i32);
         let pinned = Trust { signer: None, digest: Some(Campaign::parse(&text).unwrap().0.digest_bytes()) };
-        let by_digest = Client::open(&altered, pinned, policy(9.0), None, host).err();
+        let by_digest = Client::open(&altered, None, pinned, policy(9.0), None, host).err();
         // The signature is not part of the name.
         let in_signature = at > text.find("\"signature\"").unwrap() - 5;
         assert!(in_signature || by_digest == Some(Refusal::WrongDigest), "byte {at}");
@@ -114,7 +114,7 @@ fn policy_and_budget_hold_over_campaigns_and_life() {
 fn approximate_losses_charge_their_delta() {
     let text = campaign(parameters(MechanismId::DpOporp, 4, 4, 1.0), terms(Mode::Once, 9));
     let policy = Policy { attribute: 100.0, delta: 2.5e-6, ..Policy::default() };
-    let mut client = Client::open(&text, trust(), policy, None, host).unwrap();
+    let mut client = Client::open(&text, None, trust(), policy, None, host).unwrap();
     assert!(report(&mut client, "a", &A, START).is_ok());
     assert!(report(&mut client, "b", &A, START).is_ok());
     assert_eq!(report(&mut client, "c", &A, START), Err(Refusal::BudgetSpent));
@@ -155,9 +155,9 @@ fn damaged_and_rolled_back_states_are_refused() {
 #[test]
 fn without_entropy_there_is_no_device() {
     let text = bits(Mode::Once, 9);
-    let failing = Client::open(&text, trust(), policy(9.0), None, |_| Err(Refusal::NoEntropy));
+    let failing = Client::open(&text, None, trust(), policy(9.0), None, |_| Err(Refusal::NoEntropy));
     assert_eq!(failing.err(), Some(Refusal::NoEntropy));
-    let silent = Client::open(&text, trust(), policy(9.0), None, |_| Ok(()));
+    let silent = Client::open(&text, None, trust(), policy(9.0), None, |_| Ok(()));
     assert_eq!(silent.err(), Some(Refusal::NoEntropy));
 }
 
@@ -249,9 +249,9 @@ fn who_signs_is_in_the_key_not_in_the_text() {
     let (parsed, ..) = Campaign::parse(&bits(Mode::Once, 1)).unwrap();
     let other = SigningKey::generate().unwrap();
     let text = parsed.signed(&other).to_json();
-    assert_eq!(Client::open(&text, trust(), policy(9.0), None, host).err(), Some(Refusal::WrongSigner));
+    assert_eq!(Client::open(&text, None, trust(), policy(9.0), None, host).err(), Some(Refusal::WrongSigner));
     // A foreign signature under the trusted key's name does not hold.
     let forged = text.replace(&other.public().to_hex(), &crate::support::key().public().to_hex());
-    assert_eq!(Client::open(&forged, trust(), policy(9.0), None, host).err(), Some(Refusal::BadSignature));
+    assert_eq!(Client::open(&forged, None, trust(), policy(9.0), None, host).err(), Some(Refusal::BadSignature));
     assert_eq!(signer().len(), 32);
 }

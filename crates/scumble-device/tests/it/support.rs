@@ -73,7 +73,7 @@ pub fn policy(epsilon: f64) -> Policy {
 }
 
 pub fn open(text: &str, epsilon: f64, state: Option<&[u8]>) -> Result<Client, Refusal> {
-    Client::open(text, trust(), policy(epsilon), state, host)
+    Client::open(text, None, trust(), policy(epsilon), state, host)
 }
 
 pub fn dense(values: &[f32]) -> Vector<'_> {

@@ -6,7 +6,7 @@
 //! wrong is at most one minus the stated confidence: it is divided by the number of events that are counted. Screening
 //! many pairs costs no confidence, because the samples that chose are not those that count.
 //!
-//! A bound above the claim proves the claim broken. A bound below it proves nothing: an audit finds faults, it does not
+//! A bound above the claim proves the claim false. A bound below it proves nothing: an audit finds faults, it does not
 //! show their absence; the proof is in the exact checks of each mechanism. Rows are made up; no private data is read.
 
 mod attacks;
@@ -18,7 +18,7 @@ pub mod ways;
 
 pub use attacks::{Averaging, AveragingStep, Counterexample, averaging, counterexample};
 pub use neighbours::Pair;
-pub use run::{Audit, Audited, Way};
+pub use run::{Audit, Audited, WayFinding};
 
 use event::{Event, Sample};
 use rayon::prelude::*;
@@ -159,6 +159,7 @@ impl Settings {
 
 /// Why an audit could not be made.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AuditError {
     /// The mechanism or the settings.
     #[error(transparent)]

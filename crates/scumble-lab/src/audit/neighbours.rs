@@ -54,13 +54,8 @@ pub(super) fn pairs(mechanism: &Mechanism, seen: impl Fn(&[f64]) -> Vec<f64>) ->
     let maker = Maker::new(mechanism);
     let mut pairs = match mechanism.parameters().unit {
         Unit::Record => maker.records(),
-        unit => {
-            let mut pairs = maker.one_attribute();
-            if unit != Unit::Attribute {
-                pairs.extend(maker.many_attributes(unit));
-            }
-            pairs
-        }
+        Unit::Attribute => maker.one_attribute(),
+        unit @ (Unit::L1 | Unit::L2) => [maker.one_attribute(), maker.many_attributes(unit)].concat(),
     };
     let company = pairs.first().map(|pair| Pair { name: "beside a known row", with_company: true, ..pair.clone() });
     pairs.extend(company);

@@ -31,7 +31,7 @@ pub struct Audited {
     /// Of each mechanism.
     pub findings: Vec<Finding>,
     /// Through every way in.
-    pub ways: Vec<Way>,
+    pub ways: Vec<WayFinding>,
     /// Individual DP is not DP.
     pub counterexample: Option<Counterexample>,
     /// Fresh noise averages out.
@@ -40,7 +40,7 @@ pub struct Audited {
 
 /// What was found through a way in.
 #[derive(Debug, Clone, Serialize)]
-pub struct Way {
+pub struct WayFinding {
     /// Its name.
     pub way: String,
     /// What was found.
@@ -119,7 +119,7 @@ impl Audit {
         };
         progress(0, audits);
         let findings = self.targets.par_iter().map(|target| audited(target)).collect::<Result<Vec<_>, _>>()?;
-        let through = ways.par_iter().map(|way| Ok(Way { way: way.name(), finding: audited(way)? }));
+        let through = ways.par_iter().map(|way| Ok(WayFinding { way: way.name(), finding: audited(way)? }));
         let ways = through.collect::<Result<Vec<_>, AuditError>>()?;
         let (counterexample, averaging) = match self.everywhere {
             Some(_) => (Some(counterexample()?), Some(averaging()?)),

@@ -1,6 +1,6 @@
 //! From measurements to charts and tables.
 
-use super::outcome::{Estimate, Outcome, Outcomes};
+use super::outcome::{Average, Outcome, Outcomes};
 use super::plot::{Axis, Panel, Series, Stroke};
 use super::report::{Cell, Table};
 use super::sweep::chooses_k;
@@ -29,7 +29,7 @@ pub fn curves(
             .into_iter()
             .filter_map(|epsilon| {
                 let cell = |o: &Outcome| wanted(o) && o.metric == metric && &o.design == design && o.epsilon == epsilon;
-                outcomes.estimate(cell).map(|e| (epsilon, e.mean, e.half))
+                outcomes.average(cell).map(|e| (epsilon, e.mean, e.half))
             })
             .collect();
         if !points.is_empty() {
@@ -41,7 +41,7 @@ pub fn curves(
         Panel { title: title.into(), x: Axis::log("epsilon"), y: Axis::linear(metric), series, references: Vec::new() };
     let without =
         |o: &Outcome| wanted(o) && o.metric == metric && o.mechanism == "none" && o.design.starts_with("oporp");
-    if let Some(e) = outcomes.estimate(without) {
+    if let Some(e) = outcomes.average(without) {
         panel.references.push((e.mean, "OPORP without privacy".into()));
     }
     panel
@@ -68,7 +68,7 @@ pub fn table(outcomes: &Outcomes, caption: &str, metric: &str, wanted: impl Fn(&
     let epsilons = epsilons(outcomes);
     let chosen = |o: &Outcome| wanted(o) && o.metric == metric;
     let line = |o: &Outcome| (o.design.clone(), (!chooses_k(&o.design)).then_some(o.k));
-    let cell = |of: &Line, epsilon: f64| outcomes.estimate(|o| chosen(o) && line(o) == *of && o.epsilon == epsilon);
+    let cell = |of: &Line, epsilon: f64| outcomes.average(|o| chosen(o) && line(o) == *of && o.epsilon == epsilon);
     // A plan's bits, and its k if it is its own, may differ from epsilon to epsilon.
     let mut lines: Vec<(Line, [Span; 2])> = Vec::new();
     for o in outcomes.0.iter().filter(|o| chosen(o)) {
@@ -84,7 +84,7 @@ pub fn table(outcomes: &Outcomes, caption: &str, metric: &str, wanted: impl Fn(&
         competing.filter_map(|(of, _)| cell(of, *epsilon)).map(|e| e.mean).fold(0.0, f64::max)
     };
     let best: Vec<f64> = epsilons.iter().map(best_at).collect();
-    let show = |e: Option<Estimate>, best: f64| match e {
+    let show = |e: Option<Average>, best: f64| match e {
         None => Cell::Number("–".into()),
         Some(e) => {
             let text = if e.half > 0.0 { format!("{:.3} ±{:.3}", e.mean, e.half) } else { format!("{:.3}", e.mean) };

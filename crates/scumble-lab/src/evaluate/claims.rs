@@ -1,6 +1,6 @@
 //! Statements of the paper and of ours, with verdicts computed from measurements.
 
-use super::outcome::{Estimate, Outcome, Outcomes};
+use super::outcome::{Average, Outcome, Outcomes};
 use super::report::{Cell, Table};
 use serde::{Serialize, Serializer};
 
@@ -69,21 +69,21 @@ pub(crate) fn differences(
     cell: impl Fn(&Outcome) -> bool,
     a: &str,
     b: &str,
-) -> Vec<(f64, Estimate)> {
+) -> Vec<(f64, Average)> {
     let mut epsilons: Vec<f64> = outcomes.distinct(|o| o.epsilon);
     epsilons.retain(|e| e.is_finite());
     epsilons.sort_by(f64::total_cmp);
     let difference = |epsilon: f64| {
         let of = |name: &str| outcomes.values(|o| cell(o) && o.design == name && o.epsilon == epsilon);
         let pairs: Vec<f64> = of(a).iter().zip(of(b)).map(|(a, b)| a - b).collect();
-        (!pairs.is_empty()).then(|| (epsilon, Estimate::of(&pairs)))
+        (!pairs.is_empty()).then(|| (epsilon, Average::of(&pairs)))
     };
     epsilons.into_iter().filter_map(difference).collect()
 }
 
 /// Verdict on "a is better than b", over the epsilons given.
-pub(crate) fn better(differences: &[(f64, Estimate)]) -> (Option<bool>, String) {
-    let sure = |d: &Estimate| d.mean.abs() > d.half && d.mean.abs() > MARGIN && d.n > 1;
+pub(crate) fn better(differences: &[(f64, Average)]) -> (Option<bool>, String) {
+    let sure = |d: &Average| d.mean.abs() > d.half && d.mean.abs() > MARGIN && d.n > 1;
     let wins = differences.iter().filter(|(_, d)| sure(d) && d.mean > 0.0).count();
     let losses = differences.iter().filter(|(_, d)| sure(d) && d.mean < 0.0).count();
     let holds = if losses > 0 { Some(false) } else { (wins > 0).then_some(true) };
@@ -91,13 +91,13 @@ pub(crate) fn better(differences: &[(f64, Estimate)]) -> (Option<bool>, String) 
 }
 
 /// Verdict on "a and b are about equal".
-pub(crate) fn equal(differences: &[(f64, Estimate)], within: f64) -> (Option<bool>, String) {
+pub(crate) fn equal(differences: &[(f64, Average)], within: f64) -> (Option<bool>, String) {
     let decided = differences.iter().any(|(_, d)| d.n > 1);
     (decided.then(|| differences.iter().all(|(_, d)| d.mean.abs() <= within + d.half)), words(differences))
 }
 
-fn words(differences: &[(f64, Estimate)]) -> String {
-    let one = |(epsilon, d): &(f64, Estimate)| format!("ε {epsilon}: {:+.3} ± {:.3}", d.mean, d.half);
+fn words(differences: &[(f64, Average)]) -> String {
+    let one = |(epsilon, d): &(f64, Average)| format!("ε {epsilon}: {:+.3} ± {:.3}", d.mean, d.half);
     let list: Vec<String> = differences.iter().map(one).collect();
     if list.is_empty() { "not measured".into() } else { format!("difference {}", list.join("; ")) }
 }
@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn verdicts_need_a_sure_and_visible_difference() {
-        let d = |mean: f64, half: f64| (1.0, Estimate { mean, half, n: 3 });
+        let d = |mean: f64, half: f64| (1.0, Average { mean, half, n: 3 });
         assert_eq!(better(&[d(0.1, 0.02), d(0.001, 0.02)]).0, Some(true));
         assert_eq!(better(&[d(0.1, 0.02), d(-0.05, 0.02)]).0, Some(false));
         assert_eq!(better(&[d(0.1, 0.2), d(-0.004, 0.001)]).0, None);
-        assert_eq!(better(&[(1.0, Estimate { mean: 0.5, half: 0.0, n: 1 })]).0, None);
+        assert_eq!(better(&[(1.0, Average { mean: 0.5, half: 0.0, n: 1 })]).0, None);
         assert_eq!(equal(&[d(0.01, 0.005)], 0.02).0, Some(true));
         assert_eq!(equal(&[d(0.05, 0.005)], 0.02).0, Some(false));
         assert_eq!(better(&[]), (None, "not measured".into()));

@@ -6,6 +6,7 @@ pub mod claims;
 pub mod menu;
 pub mod outcome;
 pub mod page;
+mod paper_claims;
 pub mod plot;
 pub mod report;
 pub mod reproduce;
@@ -13,6 +14,6 @@ pub mod svm;
 pub mod sweep;
 pub mod theory;
 
-pub use outcome::{Estimate, Outcome, Outcomes};
+pub use outcome::{Average, Outcome, Outcomes};
 pub use plot::{Axis, Figure, Panel, Point, Series, Stroke};
 pub use report::{Cell, Page, Table};

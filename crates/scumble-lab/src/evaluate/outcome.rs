@@ -38,7 +38,7 @@ pub struct Outcome {
 
 /// Mean of repetitions with the half-width of its 95% confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub struct Average {
     /// Mean.
     pub mean: f64,
     /// Half the width of the interval; 0 for a single repetition.
@@ -47,7 +47,7 @@ pub struct Estimate {
     pub n: usize,
 }
 
-impl Estimate {
+impl Average {
     /// By Student's law.
     pub fn of(values: &[f64]) -> Self {
         let n = values.len();
@@ -85,9 +85,9 @@ impl Outcomes {
     }
 
     /// The mean of one cell, if it was measured.
-    pub fn estimate(&self, wanted: impl Fn(&Outcome) -> bool) -> Option<Estimate> {
+    pub fn average(&self, wanted: impl Fn(&Outcome) -> bool) -> Option<Average> {
         let values = self.values(wanted);
-        (!values.is_empty()).then(|| Estimate::of(&values))
+        (!values.is_empty()).then(|| Average::of(&values))
     }
 
     /// Every value of a field once, in the order of appearance.
@@ -196,10 +196,10 @@ mod tests {
 
     #[test]
     fn intervals_by_students_law() {
-        let e = Estimate::of(&[1.0, 2.0, 3.0]);
+        let e = Average::of(&[1.0, 2.0, 3.0]);
         assert_eq!((e.mean, e.n), (2.0, 3));
         assert!((e.half - 4.303 / 3f64.sqrt()).abs() < 1e-9);
-        assert_eq!(Estimate::of(&[7.0]), Estimate { mean: 7.0, half: 0.0, n: 1 });
+        assert_eq!(Average::of(&[7.0]), Average { mean: 7.0, half: 0.0, n: 1 });
         assert!((student(30) - 2.042).abs() < 1e-3 && (student(15) - 2.131).abs() < 1e-3);
     }
 
@@ -208,7 +208,7 @@ mod tests {
         let all = Outcomes(vec![outcome("b", 1, 0.2), outcome("a", 0, 0.5), outcome("b", 0, 0.1)]);
         assert_eq!(all.values(|o| o.design == "b"), [0.1, 0.2]);
         assert_eq!(all.distinct(|o| o.design.clone()), ["b", "a"]);
-        assert!(all.estimate(|o| o.k == 5).is_none());
+        assert!(all.average(|o| o.k == 5).is_none());
         let (mut csv, mut parquet) = (Vec::new(), Vec::new());
         all.write_csv(&mut csv).unwrap();
         let csv = String::from_utf8(csv).unwrap();

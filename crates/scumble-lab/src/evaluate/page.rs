@@ -98,10 +98,10 @@ impl Reading {
         let epsilon = charts::epsilons(outcomes).into_iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
         let here = |o: &&Outcome| o.metric == metric && o.epsilon == epsilon;
         let mean =
-            |o: &Outcome| outcomes.estimate(|p| here(&p) && p.design == o.design && p.k == o.k).map_or(0.0, |e| e.mean);
+            |o: &Outcome| outcomes.average(|p| here(&p) && p.design == o.design && p.k == o.k).map_or(0.0, |e| e.mean);
         let best = outcomes.0.iter().filter(here).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
         let same = |o: &Outcome| o.sketch == best.sketch && o.k == best.k;
-        let without = outcomes.estimate(|o| o.metric == metric && o.mechanism == "none" && same(o));
+        let without = outcomes.average(|o| o.metric == metric && o.mechanism == "none" && same(o));
         let (design, k, bits, value) = (best.design.clone(), best.k, best.bits_per_row, mean(best));
         Some(Self { metric, epsilon, design, k, bits, value, without: without.map(|e| e.mean) })
     }

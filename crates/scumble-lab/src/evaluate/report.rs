@@ -3,19 +3,19 @@
 use super::plot::Figure;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// A page, built block by block.
+/// A page, built item by item.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     title: String,
     subtitle: String,
     lead: String,
     facts: Vec<(String, String)>,
-    blocks: Vec<Block>,
+    items: Vec<Item>,
     footer: String,
 }
 
 #[derive(Debug, Clone)]
-enum Block {
+enum Item {
     Section { id: String, title: String },
     Text(String),
     Figure(Figure),
@@ -93,37 +93,37 @@ impl Page {
     pub fn section(self, title: impl Into<String>) -> Self {
         let title = title.into();
         let id = title.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-        self.block(Block::Section { id, title })
+        self.item(Item::Section { id, title })
     }
 
     /// A paragraph.
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.block(Block::Text(text.into()))
+        self.item(Item::Text(text.into()))
     }
 
     /// A chart.
     pub fn figure(self, figure: Figure) -> Self {
-        self.block(Block::Figure(figure))
+        self.item(Item::Figure(figure))
     }
 
     /// A table.
     pub fn table(self, table: Table) -> Self {
-        self.block(Block::Table(table))
+        self.item(Item::Table(table))
     }
 
     /// Something the reader must not miss.
     pub fn warning(self, text: impl Into<String>) -> Self {
-        self.block(Block::Warning(text.into()))
+        self.item(Item::Warning(text.into()))
     }
 
     /// Text that opens on demand (and is open in print).
     pub fn details(self, summary: impl Into<String>, text: impl Into<String>) -> Self {
-        self.block(Block::Details { summary: summary.into(), text: text.into() })
+        self.item(Item::Details { summary: summary.into(), text: text.into() })
     }
 
     /// A certificate in plain words, line breaks kept.
     pub fn certificate(self, text: impl Into<String>) -> Self {
-        self.block(Block::Certificate(text.into()))
+        self.item(Item::Certificate(text.into()))
     }
 
     /// Small print at the end: version, commit, machine.
@@ -132,17 +132,17 @@ impl Page {
         self
     }
 
-    fn block(mut self, block: Block) -> Self {
-        self.blocks.push(block);
+    fn item(mut self, item: Item) -> Self {
+        self.items.push(item);
         self
     }
 
     /// The page as one HTML file.
     pub fn render(&self) -> String {
         let sections: Vec<(&String, &String)> = self
-            .blocks
+            .items
             .iter()
-            .filter_map(|b| if let Block::Section { id, title } = b { Some((id, title)) } else { None })
+            .filter_map(|b| if let Item::Section { id, title } = b { Some((id, title)) } else { None })
             .collect();
         let page = html! {
             (DOCTYPE)
@@ -172,7 +172,7 @@ impl Page {
                             @for (id, title) in &sections { a href={ "#" (id) } { (title) } }
                         }
                     }
-                    main { @for block in &self.blocks { (block.to_html()) } }
+                    main { @for item in &self.items { (item.to_html()) } }
                     @if !self.footer.is_empty() { footer { (self.footer) } }
                 }
             }
@@ -185,14 +185,14 @@ impl Page {
     /// The page as Markdown, whose pictures are the files [`Figure::file_name`] in the folder `pictures`.
     pub fn to_markdown(&self, pictures: &str) -> String {
         let mut parts = vec![format!("# {}", self.title), self.subtitle.clone(), self.lead.clone()];
-        parts.extend(self.blocks.iter().map(|block| block.to_markdown(pictures)));
+        parts.extend(self.items.iter().map(|item| item.to_markdown(pictures)));
         parts.push(self.footer.clone());
         parts.retain(|part| !part.is_empty());
         parts.join("\n\n") + "\n"
     }
 }
 
-impl Block {
+impl Item {
     fn to_markdown(&self, pictures: &str) -> String {
         match self {
             Self::Section { title, .. } => format!("## {title}"),
@@ -290,9 +290,9 @@ h3{margin:0 0 .6rem;font-size:1.05rem;line-height:1.35}
 p{max-width:46rem}
 .subtitle{margin:.5rem 0 0;color:var(--soft)}
 .lead{margin:1.6rem 0 0;max-width:44rem;font-size:clamp(1.15rem,2.6vw,1.4rem);line-height:1.5;text-wrap:pretty}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,9.5rem),1fr));gap:1px;margin:2rem 0 0;
+.facts{display:flex;flex-wrap:wrap;gap:1px;margin:2rem 0 0;
 background:var(--line);border:1px solid var(--line);border-radius:.6rem;overflow:hidden}
-.facts div{display:flex;flex-direction:column-reverse;justify-content:flex-end;padding:1rem 1.15rem;background:#fff}
+.facts div{flex:1 1 9.5rem;display:flex;flex-direction:column-reverse;justify-content:flex-end;padding:1rem 1.15rem;background:#fff}
 .facts dt{color:var(--soft);font-size:.875rem;line-height:1.4}
 .facts dd{margin:0 0 .2rem;font-size:1.9rem;font-weight:650;line-height:1.15;letter-spacing:-.02em;
 font-variant-numeric:tabular-nums}

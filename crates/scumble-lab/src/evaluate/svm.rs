@@ -26,7 +26,7 @@ pub enum SvmError {
     #[error("values of C must be positive")]
     GridOfC,
     /// The folds of a cross-validation.
-    #[error("{folds} folds need at least 2 folds and as many rows")]
+    #[error("cross-validation needs at least 2 folds, and at least as many rows as folds; got {folds} folds")]
     Folds {
         /// How many there would be.
         folds: usize,

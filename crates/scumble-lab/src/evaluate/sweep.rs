@@ -34,6 +34,9 @@ pub struct Candidate {
     planned: Vec<(f64, Parameters, Encoding)>,
 }
 
+/// Repetitions unless asked for otherwise, each with its own projection and noise.
+pub const REPETITIONS: usize = 3;
+
 /// Name of the candidate that `plan` chooses by numbers alone, at a k that is asked for.
 pub const AUTO: &str = "auto";
 
@@ -173,10 +176,13 @@ pub enum SweepError {
     Ask(AskError),
     /// Public structure comes from the rows that are evaluated.
     #[error(
-        "the public sample is the table that is evaluated: what was learned from these rows tells nothing of others; take \
+        "the public sample is the table that is evaluated: what was learned from these rows tells nothing about others; take \
          public rows that are not among them"
     )]
     LearnedFromThese,
+    /// There are no rows, no queries or no repetitions.
+    #[error("there is nothing to measure: it takes rows, queries and at least one of ‹repetitions›")]
+    Nothing,
     /// The caller no longer wants it.
     #[error("stopped")]
     Stopped,
@@ -207,6 +213,7 @@ impl From<PlanError> for SweepError {
         match error {
             PlanError::Parameters(error) => error.into(),
             PlanError::Sample(error) => error.into(),
+            PlanError::Stopped => Self::Stopped,
             other => Self::Plan(other),
         }
     }
@@ -367,6 +374,9 @@ fn run(
     progress: Progress<'_>,
     mut measure: impl FnMut(Tables, &mut Vec<(String, f64)>) -> Result<(), SweepError>,
 ) -> Result<Outcomes, SweepError> {
+    if [first.len(), second.len(), settings.repetitions].contains(&0) {
+        return Err(SweepError::Nothing);
+    }
     let mut order: Vec<&Candidate> = candidates.iter().collect();
     order.sort_by_key(|c| sketch_of(&c.parameters)); // stable: neighbours share their projection
     let mut sketches: Vec<Parameters> = Vec::new();
@@ -597,7 +607,7 @@ mod tests {
         .unwrap();
         assert_eq!(last, (16, 16)); // three candidates, two epsilons, two sketches without privacy, twice
         let recall = |design: &str, epsilon: f64, metric: &str| {
-            found.estimate(|o| o.design == design && o.epsilon == epsilon && o.metric == metric).unwrap().mean
+            found.average(|o| o.design == design && o.epsilon == epsilon && o.metric == metric).unwrap().mean
         };
         for c in &candidates {
             let (low, high) = (recall(&c.name, 0.2, "recall@50"), recall(&c.name, 20.0, "recall@50"));
@@ -648,7 +658,7 @@ mod tests {
         };
         let without = |found: &Outcomes| {
             let sketch = |o: &Outcome| o.design == "oporp without privacy" && o.metric == "recall@50";
-            found.estimate(sketch).unwrap().mean
+            found.average(sketch).unwrap().mean
         };
         let plain = measured(&[Candidate::new(guess.clone(), None)]);
         let auto = measured(&[Candidate::auto(&open(&guess), &epsilons, Public::default()).unwrap()]);
@@ -670,7 +680,7 @@ mod tests {
             retrieval(rows, queries, std::slice::from_ref(&raw), &settings, &mut |_, _| ()).unwrap()
         };
         let without = |found: &Outcomes, metric: &str| {
-            found.estimate(|o| o.mechanism == "none" && o.metric == metric).map(|e| e.mean)
+            found.average(|o| o.mechanism == "none" && o.metric == metric).map(|e| e.mean)
         };
         let (field, paper) = (measured(None), measured(Some(50)));
         assert_eq!(
@@ -695,7 +705,7 @@ mod tests {
             let settings = Settings { without_privacy: false, ..settings(&[0.5, 200.0], 2) };
             let found =
                 classification((train, &labels), (asked, &truth), &candidates, &settings, &mut |_, _| ()).unwrap();
-            [0.5, 200.0].map(|e| found.estimate(|o| o.epsilon == e).unwrap().mean)
+            [0.5, 200.0].map(|e| found.average(|o| o.epsilon == e).unwrap().mean)
         };
         let dense = accuracy(Rows::dense(Scalars::F32(&rows), 64), Rows::dense(Scalars::F32(&test), 64));
         let sparse = accuracy(
@@ -719,7 +729,7 @@ mod tests {
             &mut |_, _| (),
         )
         .unwrap();
-        let accuracy = |design: &str| found.estimate(|o| o.design == design).unwrap().mean;
+        let accuracy = |design: &str| found.average(|o| o.design == design).unwrap().mean;
         // Staircase noise is 5.7 times smaller here.
         assert!(accuracy("dp-oporp-staircase") > accuracy("dp-oporp") + 0.1);
         assert!(accuracy("oporp without privacy") > 0.95 && accuracy("rows as they are") > 0.95);

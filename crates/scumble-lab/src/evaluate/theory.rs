@@ -120,21 +120,21 @@ fn optimal_dp_rp() -> Result<TheoryFigure, ParameterError> {
 
 /// A law of projection weights, normalised to E w² = 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Law {
+enum WeightLaw {
     Gaussian,
     Uniform,
     VerySparse(f64),
 }
 
-const LAWS: [(Law, &str); 5] = [
-    (Law::VerySparse(1.0), "Rademacher (s = 1)"),
-    (Law::Gaussian, "Gaussian"),
-    (Law::Uniform, "uniform"),
-    (Law::VerySparse(3.0), "very sparse, s = 3"),
-    (Law::VerySparse(10.0), "very sparse, s = 10"),
+const LAWS: [(WeightLaw, &str); 5] = [
+    (WeightLaw::VerySparse(1.0), "Rademacher (s = 1)"),
+    (WeightLaw::Gaussian, "Gaussian"),
+    (WeightLaw::Uniform, "uniform"),
+    (WeightLaw::VerySparse(3.0), "very sparse, s = 3"),
+    (WeightLaw::VerySparse(10.0), "very sparse, s = 10"),
 ];
 
-impl Law {
+impl WeightLaw {
     #[inline]
     fn draw(self, random: &mut Fixed) -> f64 {
         match self {
@@ -365,7 +365,7 @@ fn smooth_flip_prob() -> TheoryFigure {
 }
 
 /// For each dimension and law, the share of draws with `β max|w| >= |w.u|` at β = 1 and 0.1, with two standard errors.
-fn flip_simulation(laws: &[Law], effort: Effort) -> Vec<Vec<[(f64, f64, f64); 2]>> {
+fn flip_simulation(laws: &[WeightLaw], effort: Effort) -> Vec<Vec<[(f64, f64, f64); 2]>> {
     let budget = if effort == Effort::Quick { 4_000_000 } else { 100_000_000 };
     let dimensions = [10usize, 20, 50, 100, 200, 500, 1000];
     laws.iter()
@@ -397,7 +397,7 @@ fn flip_simulation(laws: &[Law], effort: Effort) -> Vec<Vec<[(f64, f64, f64); 2]
 
 /// Figure `prob_flip_theory`: simulation against the two approximations.
 fn prob_flip_theory(effort: Effort) -> TheoryFigure {
-    let found = flip_simulation(&[Law::VerySparse(1.0), Law::Gaussian], effort);
+    let found = flip_simulation(&[WeightLaw::VerySparse(1.0), WeightLaw::Gaussian], effort);
     let mut worst = [0f64; 2];
     let panels = [1.0, 0.1]
         .iter()

@@ -4,15 +4,17 @@
 //! [`Campaign::check`] recomputes all of it and compares, as a device does for itself. Its name is the SHA-256 of its
 //! text without the signature: pinning the name pins every word and every number.
 
+mod file;
 mod terms;
 mod words;
 
+pub use file::{CampaignFileError, read_campaign, write_campaign};
 pub use terms::{Input, Layout, Longitudinal, Mode, Periods, Terms};
 
 use crate::certificate::{Certificate, GuaranteeStatement, PublicKey, Signature, SigningKey, hex};
 use crate::error::{CampaignError, LibraryError, NotPrivate};
 use crate::files::{Check, Outcome};
-use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
+use scumble_core::mechanism::{Beside, Mechanism, MechanismId, Parameters};
 use scumble_core::projection::Projection;
 use scumble_core::release::{Encoder, EncodingStatement, REPORT_HEADER, Report};
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,8 @@ use sha2::{Digest, Sha256};
 pub const SCHEMA: &str = "scumble-campaign/1";
 /// The longest text that is read: a forger must not keep a device busy.
 pub const LONGEST: usize = 1 << 18;
+/// The largest public file that a campaign may name: every device loads it.
+pub const LARGEST_FILE: usize = 1 << 26;
 
 /// See the module's documentation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,19 +90,25 @@ impl Campaign {
 
     /// Reads a campaign and re-checks it; what its numbers describe comes with it.
     pub fn parse(text: &str) -> Result<(Self, Mechanism, Encoder), LibraryError> {
+        Self::parse_with(text, &Beside::default())
+    }
+
+    /// The same with the public file that it names by its hash.
+    pub fn parse_with(text: &str, beside: &Beside) -> Result<(Self, Mechanism, Encoder), LibraryError> {
         if text.len() > LONGEST {
             return Err(CampaignError::TooLong { most: LONGEST }.into());
         }
-        let campaign: Self =
+        let mut campaign: Self =
             serde_json::from_str(text).map_err(|error| CampaignError::Text { fault: error.to_string() })?;
         if campaign.to_json() != text {
             return Err(CampaignError::NotCanonical.into());
         }
+        campaign.parameters.attach(beside);
         let (mechanism, encoder) = campaign.check()?;
         Ok((campaign, mechanism, encoder))
     }
 
-    /// Derives every number and every sentence again, and compares; checks the signature if there is one.
+    /// Recomputes every number and every sentence, and compares; checks the signature if there is one.
     pub fn check(&self) -> Result<(Mechanism, Encoder), LibraryError> {
         if self.schema != SCHEMA {
             return Err(CampaignError::Schema { found: self.schema.clone(), known: SCHEMA }.into());
@@ -118,6 +128,21 @@ impl Campaign {
     pub fn signer(&self) -> Result<Option<PublicKey>, LibraryError> {
         let signer = self.signature.as_ref().map(|signature| signature.check(&self.digest())).transpose();
         signer.map_err(|_| CampaignError::Signature.into())
+    }
+
+    /// Is it the campaign that is trusted: signed with this key, named by this digest? Says who signed it.
+    pub fn check_trust(
+        &self,
+        key: Option<&PublicKey>,
+        digest: Option<&str>,
+    ) -> Result<Option<PublicKey>, LibraryError> {
+        let signer = self.signer()?;
+        match (&signer, key) {
+            (Some(signer), Some(key)) if signer != key => Err(CampaignError::OtherSigner.into()),
+            (None, Some(_)) => Err(CampaignError::NotSigned.into()),
+            _ if digest.is_some_and(|digest| digest != self.digest()) => Err(CampaignError::OtherDigest.into()),
+            _ => Ok(signer),
+        }
     }
 
     /// Its name: SHA-256 of its text without the signature.
@@ -160,6 +185,11 @@ impl Campaign {
         Some(Check::new("campaign", outcome, detail))
     }
 
+    /// The public file that every device needs besides this text, and what it is: large bins, components, or a book.
+    pub fn file(&self) -> Option<(&'static str, Vec<u8>)> {
+        self.parameters.beside().pop() // `admissible` refuses a second
+    }
+
     /// Reads a report of this campaign: `None` for another's, for a wrong length, or for a period that it lacks.
     pub fn report<'a>(&self, bytes: &'a [u8]) -> Option<Report<'a>> {
         let report = Report::parse(bytes)?;
@@ -177,10 +207,12 @@ fn admissible(mechanism: &Mechanism) -> Result<(), LibraryError> {
     if id == MechanismId::DpSignrpRr && mechanism.parameters().delta.is_some() {
         return Err(NotPrivate::SignrpOnDevices.into());
     }
-    if let Some((name, _)) = mechanism.parameters().beside().first() {
-        return Err(CampaignError::FileTooLarge { name }.into());
+    match &mechanism.parameters().beside()[..] {
+        [] => Ok(()),
+        [(_, content)] if content.len() <= LARGEST_FILE => Ok(()),
+        [(name, content)] => Err(CampaignError::FileTooLarge { name, bytes: content.len(), most: LARGEST_FILE }.into()),
+        _ => Err(CampaignError::Files.into()),
     }
-    Ok(())
 }
 
 /// The first field in which two campaigns differ.

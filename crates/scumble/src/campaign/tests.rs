@@ -1,6 +1,6 @@
 use super::*;
 use scumble_core::mechanism::Required;
-use scumble_core::projection::Seed;
+use scumble_core::projection::{Bins, Origin, Partition, PublicTable, Seed, TableFile};
 use scumble_core::vectors::Range;
 
 pub(super) fn terms() -> Terms {
@@ -105,6 +105,52 @@ fn only_what_is_private_may_be_collected() {
     assert!(refused.iter().all(|id| id.starts_with("idp-")), "{refused:?}");
     assert_eq!(taken + refused.len(), MechanismId::without_files().count());
     assert_eq!(refused.len(), 4);
+}
+
+fn book(words: usize) -> TableFile {
+    let entries = (0..words * 64).map(|i| ((i * 7919) % 2003) as i16 - 1001).collect();
+    TableFile::of(PublicTable::book(words, entries, 0.001, Origin::Made).unwrap())
+}
+
+fn of(parameters: Parameters) -> Result<Campaign, LibraryError> {
+    let mechanism = Mechanism::new(parameters)?;
+    let encoder = Encoder::new(&mechanism, None)?;
+    Campaign::new(&mechanism, &encoder, terms())
+}
+
+/// The text names the file by its hash, and is read only with that file.
+#[test]
+fn a_public_file_is_named_and_stays_beside() {
+    let places: Vec<_> = (0..12_000).map(|i: u32| Some((i % 32, true))).collect();
+    let bins = Partition::of(&Bins::new(&places, 32, Origin::Made).unwrap());
+    let centre = vec![0.25; 64];
+    let components = PublicTable::components(centre, vec![3; 64 * 32], 0.001, Origin::Made).unwrap();
+    let all = [
+        ("book", Parameters { book: Some(book(5)), ..parameters(MechanismId::Privbook) }),
+        ("components", Parameters { components: Some(TableFile::of(components)), ..parameters(MechanismId::Privcube) }),
+        ("bins", Parameters { bins: Some(bins), dim: 12_000, ..parameters(MechanismId::DpSignoporpCeil) }),
+    ];
+    for (kind, parameters) in all {
+        let campaign = of(parameters).unwrap().signed(&SigningKey::generate().unwrap());
+        let (name, file) = campaign.file().unwrap();
+        let text = campaign.to_json();
+        assert!(name == kind && text.len() < 8000 && text.contains("\"sha256\""), "{kind}");
+        let missing = Campaign::parse(&text).unwrap_err().to_string();
+        assert!(missing.contains(kind), "{missing}");
+        let mut beside = Beside::default();
+        beside.add(&file).unwrap();
+        let (again, ..) = Campaign::parse_with(&text, &beside).unwrap();
+        assert_eq!((&again, again.file()), (&campaign, campaign.file()));
+    }
+    let words = of(Parameters { book: Some(book(5)), ..parameters(MechanismId::Privbook) }).unwrap();
+    assert!(words.notice.iter().any(|sentence| sentence.starts_with("A report names one of 5 public example vectors")));
+}
+
+#[test]
+fn a_file_that_no_device_can_load_is_refused() {
+    let words = LARGEST_FILE / 128 + 1;
+    let error = of(Parameters { book: Some(book(words)), ..parameters(MechanismId::Privbook) }).unwrap_err();
+    assert!(error.to_string().contains("at most 67108864"), "{error}");
 }
 
 #[test]

@@ -18,6 +18,13 @@ pub(super) fn notice(mechanism: &Mechanism, encoder: &Encoder, terms: &Terms) ->
         guarantee.sentence(),
         scope(mechanism),
     ];
+    if let Some(book) = mechanism.parameters().book.as_ref().and_then(|book| book.content()) {
+        let (words, _) = book.shape();
+        notice.push(format!(
+            "A report names one of {words} public example vectors, more likely one that is near to yours. It can look \
+             like your vector, and it need not be."
+        ));
+    }
     notice.push(match contents {
         1 => "A slot reports one vector, once.".into(),
         contents => format!(

@@ -352,14 +352,27 @@ impl Certificate {
 
     /// The same with public files stored beside it, which it names by their hash.
     pub fn parse_with(text: &str, beside: &Beside) -> Result<(Self, Mechanism), LibraryError> {
-        let mut certificate: Self =
-            serde_json::from_str(text).map_err(|error| CertificateError::Text { fault: error.to_string() })?;
-        if certificate.to_json() != text {
-            return Err(CertificateError::NotCanonical.into());
-        }
+        let mut certificate = Self::read(text)?;
         certificate.parameters.attach(beside);
         let mechanism = certificate.check()?;
         Ok((certificate, mechanism))
+    }
+
+    /// The digest of a certificate's text, which is that of this text. It names the certificate and proves nothing about
+    /// its numbers.
+    pub(crate) fn named(text: &str) -> Result<String, CertificateError> {
+        let certificate = Self::read(text)?;
+        match certificate.digest == certificate.compute_digest() {
+            true => Ok(certificate.digest),
+            false => Err(CertificateError::Digest),
+        }
+    }
+
+    /// Reads the one form of the text.
+    fn read(text: &str) -> Result<Self, CertificateError> {
+        let fault = |error: serde_json::Error| CertificateError::Text { fault: error.to_string() };
+        let certificate: Self = serde_json::from_str(text).map_err(fault)?;
+        if certificate.to_json() == text { Ok(certificate) } else { Err(CertificateError::NotCanonical) }
     }
 
     /// Is it signed with the key of which this is the public half? Reading it has already checked the signature against
@@ -373,7 +386,7 @@ impl Certificate {
         }
     }
 
-    /// Derives every number again from the parameters and compares.
+    /// Recomputes every number from the parameters and compares.
     pub fn check(&self) -> Result<Mechanism, LibraryError> {
         if self.schema != SCHEMA {
             return Err(CertificateError::Schema { found: self.schema.clone(), known: SCHEMA }.into());

@@ -16,6 +16,7 @@ const BATCH: usize = 1 << 14;
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeFileError {
     /// The release is not decoded.
     #[error(transparent)]

@@ -7,11 +7,14 @@ use crate::estimate::value_noise;
 use crate::release::{Encoding, Release};
 use crate::search::Bounds;
 use scumble_core::mechanism::{OutputKind, Perturbation};
+use scumble_core::parallel;
 
 /// Rows per coordinate below which decoding hurts.
 pub(super) const ROWS_PER_COORDINATE: usize = 10;
 /// Signal over noise below which it hurts: on MNIST 1.5% loses recall of exact queries and 8% gains half as much again.
 pub(super) const LEAST_SIGNAL: f64 = 0.03;
+/// A direction that varies by less than this share of the one that varies most does not vary: the sums are 32-bit.
+const STILL: f64 = 1e-6;
 /// The eigenvectors of more coordinates take minutes.
 pub(super) const MOST_COORDINATES: usize = 2048;
 
@@ -54,8 +57,8 @@ impl Decoder {
                 let values = release.encoder().encoding() != Encoding::B1; // a bit of a noisy value is not a value
                 Way::Bounds(Bounds::of(release.mechanism()).filter(|_| values).ok_or_else(id)?)
             }
-            Method::Wiener => Way::Fitted(Box::new(Fitted::new(release, false)?)),
-            Method::Scale => Way::Fitted(Box::new(Fitted::new(release, true)?)),
+            Method::Wiener => Way::Fitted(Box::new(parallel::run(|| Fitted::new(release, false))?)),
+            Method::Scale => Way::Fitted(Box::new(parallel::run(|| Fitted::new(release, true))?)),
         };
         Ok(Self { k: release.k(), way })
     }
@@ -85,6 +88,10 @@ impl Fitted {
             // Their noise is known only from the public prior: it is not above what the weakest direction shows.
             let weakest = found.values.last().copied().unwrap_or(0.0).max(0.0);
             noise = noise.min(weakest / (1.0 - aspect.sqrt()).powi(2));
+            let strongest = found.values.first().copied().unwrap_or(0.0);
+            if noise <= STILL * strongest {
+                return Err(Refused::Still.into());
+            }
         }
         let signal: Vec<f64> = found.values.iter().map(|l| noise * debiased(l / noise, aspect)).collect();
         let share = signal.iter().sum::<f64>() / (k as f64 * noise);

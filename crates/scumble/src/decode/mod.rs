@@ -19,15 +19,18 @@ mod scale;
 pub use file::{DecodeFileError, write};
 
 use crate::error::{Fault, Kind, LibraryError, SearchError};
+use crate::files::memory;
 use crate::release::Release;
 use crate::search::{self, Bounds, Hit, Metric, Queries, Reading, each_product};
 use rayon::prelude::*;
 use scale::Scales;
+use scumble_core::parallel;
 use scumble_core::simd::{self, Level};
 use std::str::FromStr;
 
 /// How rows are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
     /// Each value becomes the nearest that a row can have by the public range: what is beyond is noise. The nearest
     /// point of a box is nearer to every point inside, so no row moves away from the truth; means and inner products
@@ -54,6 +57,7 @@ impl FromStr for Method {
 
 /// Why a release is not decoded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// A different projection, or a search that is not possible.
     #[error(transparent)]
@@ -74,6 +78,7 @@ impl Fault for DecodeError {
 
 /// A condition that does not hold.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// Too few rows to know their covariance.
     #[error("{rows} rows are too few for {k} coordinates: it takes {} and more, and hurts with fewer", fit::ROWS_PER_COORDINATE * k)]
@@ -89,6 +94,11 @@ pub enum Refused {
         /// Signal over noise.
         share: f64,
     },
+    /// A direction of the table in which nothing varies: the noise of symbols, which is known by such directions, is none.
+    #[error(
+        "the table has a coordinate, or a sum of some, that is the same in every row: how much noise it has cannot be told"
+    )]
+    Still,
     /// Too many coordinates for their covariance.
     #[error("{k} coordinates are too many: at most {} are decoded", fit::MOST_COORDINATES)]
     Wide {
@@ -175,8 +185,8 @@ impl Decoder {
 
     /// Decodes all rows of a release with the same projection: the one that was fitted, or queries of its population.
     pub fn decode(&self, release: &Release) -> Result<Decoded, DecodeError> {
-        let mut values = vec![0.0; release.len() * self.k];
-        self.decode_rows(release, 0, &mut values)?;
+        let mut values = memory::zeros(release.len() * self.k);
+        parallel::run(|| self.decode_rows(release, 0, &mut values))?;
         Ok(Decoded { k: self.k, values })
     }
 
@@ -268,6 +278,16 @@ pub fn search(
 ) -> Result<Vec<Vec<Hit>>, DecodeError> {
     let metric = metric.unwrap_or(Metric::Cosine);
     check(release, queries, top, metric)?;
+    parallel::run(|| find(release, queries, top, metric, method))
+}
+
+fn find(
+    release: &Release,
+    queries: Queries<'_>,
+    top: usize,
+    metric: Metric,
+    method: Method,
+) -> Result<Vec<Vec<Hit>>, DecodeError> {
     let decoder = Decoder::fit(release, method)?;
     let rows = decoder.decode(release)?;
     // Bins of a public partition count by their size, on both sides.

@@ -1,5 +1,6 @@
 //! What is wrong with a campaign, its terms, or a release that was not collected for it.
 
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// A campaign, or a release that does not belong to it.
@@ -11,21 +12,30 @@ pub enum CampaignError {
     Terms(#[from] TermsError),
     #[error("not a campaign of scumble: longer than {most} bytes")]
     TooLong { most: usize },
+    #[error("not a campaign of scumble: not text")]
+    NotText,
     #[error("not a campaign of scumble: {fault}")]
     Text { fault: String },
     #[error("the campaign's text is not in its canonical form: it was altered")]
     NotCanonical,
-    #[error("the campaign is inconsistent: schema is '{found}', this version reads '{known}'")]
+    #[error("the campaign is inconsistent: schema is '{found}', but this version reads '{known}'")]
     Schema { found: String, known: &'static str },
     #[error("the campaign's signature does not hold")]
     Signature,
+    #[error("signed by another key")]
+    OtherSigner,
+    #[error("not signed")]
+    NotSigned,
+    #[error("this is not the campaign that the digest names")]
+    OtherDigest,
     #[error("the campaign is inconsistent: '{field}' is not what its parameters give")]
     Field { field: String },
-    #[error(
-        "a device reads the campaign alone, and the file of {name} is too large to travel in it: take the blocks of an \
-         image (grid:HxW), or bins whose file has at most 64 KiB"
-    )]
-    FileTooLarge { name: &'static str },
+    #[error("every device loads the public file of {name}, and {bytes} bytes are too many: at most {most}")]
+    FileTooLarge { name: &'static str, bytes: usize, most: usize },
+    #[error("a campaign names at most one public file")]
+    Files,
+    #[error("its public file is missing: put the one whose sha256 is {sha256} beside it, as {}", place.display())]
+    FileMissing { place: PathBuf, sha256: String },
 
     #[error("the release was not collected from devices")]
     NotCollected,

@@ -15,7 +15,7 @@ pub enum CertificateError {
     Text { fault: String },
     #[error("the certificate's text is not in its canonical form: it was altered")]
     NotCanonical,
-    #[error("the certificate is inconsistent: schema is '{found}', this version reads '{known}'")]
+    #[error("the certificate is inconsistent: schema is '{found}', but this version reads '{known}'")]
     Schema { found: String, known: &'static str },
     #[error("the certificate is inconsistent: its digest is not that of its text")]
     Digest,
@@ -23,7 +23,7 @@ pub enum CertificateError {
     Signature,
     #[error("the certificate is inconsistent: the columns of its layout are not those of its encoding and hashes")]
     Layout,
-    #[error("the certificate is inconsistent: a hash of 'content' or 'campaign' is not one")]
+    #[error("the certificate is inconsistent: a hash in 'content' or 'campaign' is not a SHA-256")]
     Hash,
     #[error("the certificate is inconsistent: 'software' is not a name and a version of this program")]
     Software,
@@ -43,7 +43,7 @@ pub enum CertificateError {
 pub enum KeyError {
     #[error("not a signing key; ‹keygen()› makes one")]
     Signing,
-    #[error("not a public key; give the .pub file that ‹keygen()› has made")]
+    #[error("not a public key; give the .pub file that ‹keygen()› made")]
     Public,
     #[error("not a sticky key; make one with ‹keygen()› ‹sticky›")]
     Sticky,
@@ -58,8 +58,10 @@ pub enum PartsError {
     Nothing,
     #[error("the releases differ in mechanism, noise or encoding: their rows have no common law")]
     OtherLaw,
-    #[error("the releases are not of one campaign, or count persons otherwise: they cannot be taken together")]
+    #[error("the releases are not of one campaign, or count persons differently: they cannot be taken together")]
     OtherCampaign,
+    #[error("release {again} has the sketches of release {first}, counted from 0: its rows would count twice")]
+    Twice { first: usize, again: usize },
     #[error("the release does not have the rows that its certificate states")]
     Rows,
     #[error("the data are not those that the certificate was made for")]

@@ -18,10 +18,10 @@ pub enum StructureError {
          added its attributes up already"
     )]
     BinsProjected,
-    #[error("{k} bins need as many attributes that are not always zero; the sample has {attributes}")]
+    #[error("{k} bins need at least {k} attributes that are not always zero; the sample has {attributes}")]
     BinsAttributes { k: usize, attributes: usize },
     #[error(
-        "{k} components need more public rows than that, and as many attributes; the sample has {rows} rows of {attributes}"
+        "{k} components need more than {k} public rows of at least {k} attributes; the sample has {rows} rows of {attributes}"
     )]
     ComponentsSample { k: usize, rows: usize, attributes: usize },
     #[error("the sample has fewer than {k} directions")]

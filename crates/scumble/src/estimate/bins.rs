@@ -4,7 +4,7 @@
 //! inner product `sum x_b y_b / n_b`. Values of a bin lie in a public interval `[L_b, H_b]`, so by Bhatia and Davis
 //! `|u-Pu|^2 <= sum n_b (H_b - m_b)(m_b - L_b)`: quadratic in m_b, so that its estimate is debiased exactly.
 
-use super::{Estimate, Law, RowRef};
+use super::{Constants, Estimate, RowRef};
 use crate::release::Release;
 
 /// One-sided 98.75% quantile of the normal law: two such bounds and one tail of an interval together fail in 5%.
@@ -28,13 +28,13 @@ struct Cell {
 
 impl Pooled {
     /// The row with these released values; `None` without a public partition.
-    pub(super) fn new(release: &Release, values: &[f64], law: &Law) -> Option<Self> {
+    pub(super) fn new(release: &Release, values: &[f64], constants: &Constants) -> Option<Self> {
         let mechanism = release.mechanism();
         let signs = mechanism.projection().bin_signs()?;
         let (lo, hi) = (mechanism.parameters().range.lo, mechanism.parameters().range.hi);
         let (mut cells, mut lost, mut variance, mut most) = (Vec::new(), 0.0, 0.0, 0.0);
         for (&[minus, plus], &x) in signs.iter().zip(values) {
-            let cell = Cell { x, n: (minus + plus) as f64, s2: law.s2, m4: law.m4 };
+            let cell = Cell { x, n: (minus + plus) as f64, s2: constants.s2, m4: constants.m4 };
             let low = if plus > 0 { lo } else { f64::INFINITY }.min(if minus > 0 { -hi } else { f64::INFINITY });
             let high =
                 if plus > 0 { hi } else { f64::NEG_INFINITY }.max(if minus > 0 { -lo } else { f64::NEG_INFINITY });
@@ -48,9 +48,9 @@ impl Pooled {
     }
 
     /// Two rows of the same bins; `None` without a public partition.
-    pub(super) fn pair(a: RowRef<'_>, b: RowRef<'_>, la: &Law, lb: &Law) -> Option<(Self, Self)> {
-        let pooled = |row: RowRef<'_>, law| Self::new(row.release, &row.values(), law);
-        pooled(a, la).zip(pooled(b, lb))
+    pub(super) fn pair(a: RowRef<'_>, b: RowRef<'_>, ca: &Constants, cb: &Constants) -> Option<(Self, Self)> {
+        let pooled = |row: RowRef<'_>, constants| Self::new(row.release, &row.values(), constants);
+        pooled(a, ca).zip(pooled(b, cb))
     }
 
     /// `Pu.Pv`, within `|u-Pu| |v-Pv|` of `u.v`.

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// Why a release does not tell a similarity.
 #[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
 pub enum EstimateError {
     /// The two rows live in different projections.
     #[error(transparent)]
@@ -53,9 +54,9 @@ pub enum NotIdentifiable {
     Clipped,
     #[error("one bit per value keeps no length; use it for ranking (search) only")]
     OneBit,
-    #[error("a row with itself shares its noise; ask for its squared norm")]
+    #[error("a row shares its noise with itself; ask for its squared norm")]
     SameRow,
-    #[error("a row with itself shares its noise")]
+    #[error("a row shares its noise with itself")]
     SameBits,
     #[error(
         "a word of a book, or bits of public components, keep a part of each record that depends on the record; use it for \
@@ -68,7 +69,7 @@ pub enum NotIdentifiable {
     )]
     EmptyVertices,
     #[error(
-        "bins keep the means of their attributes and not the rows' lengths, so that angles are not in the release; use it \
+        "bins keep the means of their attributes and not the rows' lengths, so the release does not tell angles; use it \
          for ranking (search), or ask for the inner product with its bound"
     )]
     AngleOfBins,

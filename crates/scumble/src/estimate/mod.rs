@@ -107,8 +107,8 @@ impl<'a> RowRef<'a> {
     }
 }
 
-/// The numbers that all value estimators need.
-struct Law {
+/// The public numbers that all value estimators need.
+struct Constants {
     s2: f64,
     m4: f64,
     k: f64,
@@ -123,7 +123,7 @@ pub(crate) fn value_noise(release: &Release) -> Option<Moments> {
     Some(Moments { variance: variance + rounding, fourth })
 }
 
-impl Law {
+impl Constants {
     fn of(release: &Release) -> Result<Self, EstimateError> {
         let mechanism = release.mechanism();
         let Perturbation::Noise { clip, radius, .. } = mechanism.perturbation() else {
@@ -148,30 +148,30 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(a, b)| a * b).sum()
 }
 
-fn pair(a: RowRef<'_>, b: RowRef<'_>) -> Result<(Law, Law, Vec<f64>, Vec<f64>), EstimateError> {
+fn pair(a: RowRef<'_>, b: RowRef<'_>) -> Result<(Constants, Constants, Vec<f64>, Vec<f64>), EstimateError> {
     a.release.certificate().same_projection(b.release.certificate())?;
     if std::ptr::eq(a.release, b.release) && a.row == b.row {
         return Err(NotIdentifiable::SameRow.into());
     }
-    Ok((Law::of(a.release)?, Law::of(b.release)?, a.values(), b.values()))
+    Ok((Constants::of(a.release)?, Constants::of(b.release)?, a.values(), b.values()))
 }
 
 /// `u.v`.
 pub fn inner_product(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
-    let (la, lb, x, y) = pair(a, b)?;
-    if let Some((pa, pb)) = bins::Pooled::pair(a, b, &la, &lb) {
+    let (ca, cb, x, y) = pair(a, b)?;
+    if let Some((pa, pb)) = bins::Pooled::pair(a, b, &ca, &cb) {
         return Ok(pa.inner_product(&pb));
     }
     let g = dot(&x, &y);
-    Ok(Estimate::new(g, inner_product_variance(&la, &lb, &x, &y, g)))
+    Ok(Estimate::new(g, inner_product_variance(&ca, &cb, &x, &y, g)))
 }
 
-fn inner_product_variance(la: &Law, lb: &Law, x: &[f64], y: &[f64], g: f64) -> f64 {
-    let (a, b) = (la.squared_norm(x), lb.squared_norm(y));
+fn inner_product_variance(ca: &Constants, cb: &Constants, x: &[f64], y: &[f64], g: f64) -> f64 {
+    let (a, b) = (ca.squared_norm(x), cb.squared_norm(y));
     // Norms lost in noise can come out negative: cut off together, which overstates less than one by one.
-    let noise = (lb.s2 * a + la.s2 * b).max(0.0) + la.k * la.s2 * lb.s2;
+    let noise = (cb.s2 * a + ca.s2 * b).max(0.0) + ca.k * ca.s2 * cb.s2;
     // g^2 overstates (u.v)^2 by the variance itself, so the noise part is subtracted first.
-    noise + la.c * (a.max(0.0) * b.max(0.0) + (g * g - noise).max(0.0))
+    noise + ca.c * (a.max(0.0) * b.max(0.0) + (g * g - noise).max(0.0))
 }
 
 /// `u.v` of a released row and a query that its owner keeps exact, projected by `ExactQueries`. For unit `record` it is
@@ -183,14 +183,14 @@ pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate
     }
     let query: Vec<f64> = query.iter().map(|&q| q.into()).collect();
     let Perturbation::Cap(cap) = a.release.mechanism().perturbation() else {
-        let law = Law::of(a.release)?;
-        let exact = Law { s2: 0.0, m4: 0.0, ..law };
-        if let Some(pooled) = bins::Pooled::new(a.release, &a.values(), &law) {
+        let constants = Constants::of(a.release)?;
+        let exact = Constants { s2: 0.0, m4: 0.0, ..constants };
+        if let Some(pooled) = bins::Pooled::new(a.release, &a.values(), &constants) {
             let query = bins::Pooled::new(a.release, &query, &exact).expect("the same bins");
             return Ok(pooled.inner_product(&query));
         }
         let (x, g) = (a.values(), dot(&a.values(), &query));
-        return Ok(Estimate::new(g, inner_product_variance(&law, &exact, &x, &query, g)));
+        return Ok(Estimate::new(g, inner_product_variance(&constants, &exact, &x, &query, g)));
     };
     let (score, squared_norm) = (dot(&a.values(), &query), dot(&query, &query));
     let spread = a.release.mechanism().projection().kind() != ProjectionKind::Components;
@@ -206,48 +206,49 @@ pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate
 
 /// `|u|^2`.
 pub fn squared_norm(a: RowRef<'_>) -> Result<Estimate, EstimateError> {
-    let law = Law::of(a.release)?;
+    let constants = Constants::of(a.release)?;
     let x = a.values();
-    if let Some(pooled) = bins::Pooled::new(a.release, &x, &law) {
+    if let Some(pooled) = bins::Pooled::new(a.release, &x, &constants) {
         return Ok(pooled.squared_norm());
     }
-    let value = law.squared_norm(&x);
-    Ok(Estimate::squared_length(value, law.s2, law.k * (law.m4 - law.s2 * law.s2), law.c))
+    let (value, Constants { s2, m4, k, c }) = (constants.squared_norm(&x), constants);
+    Ok(Estimate::squared_length(value, s2, k * (m4 - s2 * s2), c))
 }
 
 /// `|u-v|^2`.
 pub fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
-    let (la, lb, x, y) = pair(a, b)?;
-    if let Some((pa, pb)) = bins::Pooled::pair(a, b, &la, &lb) {
+    let (ca, cb, x, y) = pair(a, b)?;
+    if let Some((pa, pb)) = bins::Pooled::pair(a, b, &ca, &cb) {
         return Ok(pa.squared_distance(&pb));
     }
     let difference: Vec<f64> = x.iter().zip(&y).map(|(a, b)| a - b).collect();
-    let s2 = la.s2 + lb.s2;
+    let s2 = ca.s2 + cb.s2;
     // Fourth moment of a sum of two independent symmetric variables.
-    let m4 = la.m4 + lb.m4 + 6.0 * la.s2 * lb.s2;
-    let value = dot(&difference, &difference) - la.k * s2;
-    Ok(Estimate::squared_length(value, s2, la.k * (m4 - s2 * s2), la.c))
+    let m4 = ca.m4 + cb.m4 + 6.0 * ca.s2 * cb.s2;
+    let value = dot(&difference, &difference) - ca.k * s2;
+    Ok(Estimate::squared_length(value, s2, ca.k * (m4 - s2 * s2), ca.c))
 }
 
 /// `u.v / (|u| |v|)`, NaN when a debiased norm is not positive.
 pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
-    let (la, lb, x, y) = pair(a, b)?;
-    if bins::Pooled::pair(a, b, &la, &lb).is_some() {
+    let (ca, cb, x, y) = pair(a, b)?;
+    if bins::Pooled::pair(a, b, &ca, &cb).is_some() {
         return Err(NotIdentifiable::AngleOfBins.into());
     }
-    let (g, na, nb) = (dot(&x, &y), la.squared_norm(&x), lb.squared_norm(&y));
+    let (g, na, nb) = (dot(&x, &y), ca.squared_norm(&x), cb.squared_norm(&y));
     if na <= 0.0 || nb <= 0.0 {
         return Ok(Estimate::undefined());
     }
     let value = g / (na * nb).sqrt();
     // Delta method on (g, A, B): the gradient is value * (1/g, -1/2A, -1/2B); covariances of the noise alone are
     // Cov(g, A) = 2 s2 g and of the projection 2 c A g (g, A) and 2 c g^2 (A, B).
-    let var_g = inner_product_variance(&la, &lb, &x, &y, g);
-    let var_norm = |l: &Law, n: f64| 4.0 * l.s2 * n + l.k * (l.m4 - l.s2 * l.s2) + 2.0 * l.c * n * n;
+    let var_g = inner_product_variance(&ca, &cb, &x, &y, g);
+    let var_norm =
+        |&Constants { s2, m4, k, c }: &Constants, n: f64| 4.0 * s2 * n + k * (m4 - s2 * s2) + 2.0 * c * n * n;
     let (dg, da, db) = (1.0 / (na * nb).sqrt(), -value / (2.0 * na), -value / (2.0 * nb));
-    let (cov_ga, cov_gb) = (2.0 * la.s2 * g + 2.0 * la.c * na * g, 2.0 * lb.s2 * g + 2.0 * lb.c * nb * g);
-    let cov_ab = 2.0 * la.c * g * g;
-    let (var_a, var_b) = (var_norm(&la, na), var_norm(&lb, nb));
+    let (cov_ga, cov_gb) = (2.0 * ca.s2 * g + 2.0 * ca.c * na * g, 2.0 * cb.s2 * g + 2.0 * cb.c * nb * g);
+    let cov_ab = 2.0 * ca.c * g * g;
+    let (var_a, var_b) = (var_norm(&ca, na), var_norm(&cb, nb));
     let variance = dg * dg * var_g
         + da * da * var_a
         + db * db * var_b

@@ -257,7 +257,7 @@ impl Array {
                 }
                 let all = Body::Gzip(stream).read_whole(&self.path, bytes)?;
                 let values = self.element.decode(Shared::from(all), self.big_endian);
-                State::Whole(Block { values, first: 0, rows: rows as usize })
+                State::Whole(FortranRows { values, first: 0, rows: rows as usize })
             }
             Body::Gzip(stream) => State::Stream(stream),
         };
@@ -308,19 +308,19 @@ struct Shape {
 
 enum State {
     Plain { file: File, pool: Pool }, // stands at the next row
-    Columns { file: File, offset: u64, block: Option<Block> },
-    Whole(Block),
+    Columns { file: File, offset: u64, block: Option<FortranRows> },
+    Whole(FortranRows),
     Stream(Stream),
 }
 
 /// Rows in Fortran order: column j is at `j*rows`.
-struct Block {
+struct FortranRows {
     values: Values,
     first: u64,
     rows: usize,
 }
 
-impl Block {
+impl FortranRows {
     fn end(&self) -> u64 {
         self.first + self.rows as u64
     }
@@ -344,7 +344,7 @@ impl Shape {
     }
 
     /// Gathers a block of rows from `first` on, one piece of every column.
-    fn gather(&self, mut file: &File, offset: u64, first: u64) -> io::Result<Block> {
+    fn gather(&self, mut file: &File, offset: u64, first: u64) -> io::Result<FortranRows> {
         let rows = (FORTRAN_BLOCK / self.row_bytes()).max(1).min((self.rows - first) as usize);
         let size = self.element.size();
         let mut bytes = vec![0; rows * self.row_bytes()];
@@ -353,7 +353,7 @@ impl Shape {
             file.seek(SeekFrom::Start(at))?;
             file.read_exact(piece)?;
         }
-        Ok(Block { values: self.decode(Shared::from(bytes)), first, rows })
+        Ok(FortranRows { values: self.decode(Shared::from(bytes)), first, rows })
     }
 }
 

@@ -12,7 +12,7 @@ use super::batch::{Batch, Values};
 use super::error::{self, ReadError, ReadErrorKind};
 use super::input::{self, RowDone, RowLimited};
 use super::{ReadOptions, Source};
-use crate::columns::{Column, Kind};
+use crate::columns::{Column, ColumnKind};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,18 @@ impl Records {
         self.row += u64::from(!self.record.is_empty());
         let more = self.reader.read_byte_record(&mut self.record);
         self.done.reset();
-        more.map_err(|e| csv_error(&self.path, &e, Some(self.row)))
+        let more = more.map_err(|e| csv_error(&self.path, &e, Some(self.row)))?;
+        if more && self.names.len() == 1 && self.skipped_lines() {
+            return Err(ReadError::new(&self.path, ReadErrorKind::MissingCell).at_row(self.row).at_column(0));
+        }
+        Ok(more)
+    }
+
+    /// Were there empty lines before the record? The parser skips them; in a file of one column, each is an empty cell.
+    fn skipped_lines(&self) -> bool {
+        let Some(start) = self.record.position() else { return false };
+        let breaks = self.record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
+        self.reader.position().line() - start.line() > breaks + 1
     }
 
     fn fault(&self, column: usize, kind: ReadErrorKind) -> ReadError {
@@ -138,12 +149,12 @@ fn csv_error(path: &Path, fault: &csv::Error, row: Option<u64>) -> ReadError {
 #[derive(Clone, Copy)]
 struct Carried {
     at: usize,
-    kind: Kind,
+    kind: ColumnKind,
 }
 
 /// Finds the kind of each carried column over the whole file; also its number of rows.
 fn kinds(mut records: Records, columns: [Option<usize>; 3]) -> Result<([Option<Carried>; 3], u64), ReadError> {
-    let mut carried = columns.map(|at| at.map(|at| Carried { at, kind: Kind::Int }));
+    let mut carried = columns.map(|at| at.map(|at| Carried { at, kind: ColumnKind::Int }));
     let mut rows = 0;
     while records.advance()? {
         for (place, is_id) in carried.iter_mut().zip([true, false, true]) {

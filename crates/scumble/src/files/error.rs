@@ -88,6 +88,7 @@ impl fmt::Display for ReadError {
 /// The ways in which an input file can be unusable.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs)] // each variant is its own message
+#[non_exhaustive]
 pub enum ReadErrorKind {
     #[error("{0}")]
     Io(String),
@@ -121,7 +122,7 @@ pub enum ReadErrorKind {
     LabelType(String),
     #[error("type {0} cannot hold vectors; store List, LargeList or FixedSizeList of float or integer")]
     VectorType(String),
-    #[error("array has {0} axes; vectors need 2, one row each (reshape it)")]
+    #[error("array has {0} axes; vectors need 2, with one vector per row (reshape it)")]
     NotAMatrix(usize),
     #[error("array has {0} axes; a column of labels or ids needs 1")]
     NotAColumn(usize),
@@ -190,7 +191,7 @@ pub enum ReadErrorKind {
          table without partitions"
     )]
     HivePartition,
-    #[error("not a Parquet file; a folder holds Parquet files and nothing else, but names that begin with . or _")]
+    #[error("not a Parquet file; a folder may hold only Parquet files, and names that begin with . or _")]
     ForeignFile,
     #[error("folder inside a folder of Parquet files; move its files up, or release it on its own")]
     Subfolder,
@@ -243,6 +244,7 @@ pub enum ReadErrorKind {
 
 /// An output that cannot be written. Holds public facts only. Displays as one line; no output is left.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// An output is never overwritten.
     #[error("{}: exists already; remove it or choose another ‹out›", one_line(&.0.to_string_lossy()))]

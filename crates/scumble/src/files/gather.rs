@@ -4,7 +4,7 @@
 use super::JobError;
 use super::persons::{Persons, Ranking, retain_rows};
 use crate::certificate::{PersonStatement, SigningKey};
-use crate::columns::Column;
+use crate::columns::{Column, Name};
 use crate::release::Release;
 use scumble_core::release::{Fingerprint, ReleaseError, Releaser};
 use scumble_core::vectors::Rows;
@@ -40,8 +40,8 @@ pub struct PersonsOf {
 }
 
 /// Row `start + i` for keyed noise: its id as text. Fresh noise reads no id.
-pub fn row_names(ids: Option<&Column>, start: usize) -> impl Fn(usize) -> Vec<u8> + Sync {
-    move |i| ids.map(|ids| ids.text(start + i).into_bytes()).unwrap_or_default()
+pub fn row_names<'a>(ids: Option<&'a Column>, start: usize) -> impl Fn(usize) -> Name<'a> + Sync {
+    move |i| ids.map_or(Name::default(), |ids| ids.name(start + i))
 }
 
 impl Gather {

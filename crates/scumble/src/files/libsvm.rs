@@ -8,7 +8,7 @@ use super::batch::{Batch, Layout, Values};
 use super::error::{ReadError, ReadErrorKind};
 use super::input::{self, Stream};
 use super::{ReadOptions, Source};
-use crate::columns::{Column, Kind};
+use crate::columns::{Column, ColumnKind};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,7 @@ struct Libsvm {
     dim: usize,
     rows: u64,
     next: u64,
-    labels: Kind,
+    labels: ColumnKind,
     with_labels: bool,
 }
 
@@ -104,9 +104,9 @@ pub(super) fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>
 }
 
 /// What the labels are, and how many rows there are.
-fn labels(path: &Path) -> Result<(Kind, u64), ReadError> {
+fn labels(path: &Path) -> Result<(ColumnKind, u64), ReadError> {
     let mut lines = Lines::open(path)?;
-    let (mut kind, mut rows) = (Kind::Int, 0);
+    let (mut kind, mut rows) = (ColumnKind::Int, 0);
     while lines.advance()? {
         kind = kind.widen(lines.split()?.0, false);
         rows += 1;

@@ -25,7 +25,7 @@ mod idx;
 mod input;
 mod keys;
 mod libsvm;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod npy;
 pub(crate) mod parquet;
 mod part;
@@ -50,7 +50,8 @@ pub use keys::{
 pub use parquet::{MECHANISM_KEY, write_table};
 pub use part::{Part, release_part, row_groups};
 pub use persons::{Pass, Persons, Ranking, retain_rows};
-pub use public::{add_public, read_partition, read_table, write_public};
+pub(crate) use public::write_together;
+pub use public::{add_public, check_new, read_partition, read_table, write_whole};
 pub use reconcile::{Reconciled, Trace, reconcile};
 pub use release::{AccountOf, Aside, Job, JobError, Progress, RowsPerPerson, release};
 pub use released::{
@@ -60,6 +61,7 @@ pub use released::{
 pub(crate) use released::{ReleasedPiece, altered, read_pieces, released_files};
 pub use seal::{SEAL_KEY, Seal, check_seal};
 pub use verify::{Check, Outcome, Verification, verify};
+pub(crate) use writer::place_beside;
 pub use writer::{CERTIFICATE_KEY, ReleaseWriter, ReleasedBlock, write_release};
 
 use crate::columns::Column;
@@ -69,6 +71,7 @@ use std::str::FromStr;
 
 /// Kinds of input files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// numpy's array format.
     Npy,

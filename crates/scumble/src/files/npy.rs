@@ -2,7 +2,7 @@
 
 use super::array::{self, Array, Body, Element};
 use super::error::{ReadError, ReadErrorKind};
-use crate::columns::{Column, Kind};
+use crate::columns::{Column, ColumnKind};
 use std::io::Read;
 use std::path::Path;
 
@@ -93,11 +93,11 @@ pub(super) fn is_ours(path: &Path, descr: &str, shape: &[u64]) -> bool {
 }
 
 /// The type of a column as we write it: strings have the width of the longest.
-pub(super) fn column_descr(kind: Kind, longest: usize) -> String {
+pub(super) fn column_descr(kind: ColumnKind, longest: usize) -> String {
     match kind {
-        Kind::Int => "<i8".to_owned(),
-        Kind::Float => "<f8".to_owned(),
-        Kind::Text => format!("<U{longest}"),
+        ColumnKind::Int => "<i8".to_owned(),
+        ColumnKind::Float => "<f8".to_owned(),
+        ColumnKind::Text => format!("<U{longest}"),
     }
 }
 

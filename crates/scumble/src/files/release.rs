@@ -8,11 +8,12 @@
 use super::atomic::folder;
 use super::columns::IdCheck;
 use super::error::{ReadError, WriteError};
+use super::gather::row_names;
 use super::persons::{Pass, Persons, Ranking, retain_rows};
 use super::writer::{ReleaseWriter, ReleasedBlock};
-use super::{Batch, Piece, ReadOptions, Source, open};
+use super::{Batch, Piece, ReadOptions, Source, open, read_all};
 use crate::certificate::{Certificate, PersonStatement, SigningKey};
-use crate::columns::Column;
+use crate::columns::{Column, Name};
 use crate::error::{DataError, Fault, Kind, LibraryError};
 use crate::ledger::{Budget, Charge, Ledger, LedgerError};
 use scumble_core::entropy::NoEntropy;
@@ -40,6 +41,8 @@ pub struct Job<'a> {
     pub persons: Option<RowsPerPerson>,
     /// The file to write: `.parquet` or `.npy`. One that exists is never replaced.
     pub out: PathBuf,
+    /// The public rows by which the mechanism was chosen, if any: they must not be the input itself.
+    pub public_sample: Option<&'a Path>,
     /// Signs the certificate.
     pub sign: Option<&'a SigningKey>,
     /// Who pays.
@@ -246,7 +249,14 @@ fn run(job: &Job<'_>, source: Box<dyn Source>, releaser: &Releaser) -> Result<Ce
 /// Refuses public structure that was learned from the very table that is released. That can be known where the numbers
 /// of rows are equal or not yet known: then both are hashed.
 fn check_sample(job: &Job<'_>, source: &dyn Source, releaser: &Releaser) -> Result<(), JobError> {
-    let samples = releaser.mechanism().parameters().samples();
+    let mut samples = releaser.mechanism().parameters().samples();
+    if let Some(path) = job.public_sample {
+        let reading = ReadOptions { format: None, id: None, label: None, person: None, ..job.reading.clone() };
+        let public = read_all(path, &ReadOptions { dim: Some(source.dim()), ..reading })?;
+        let mut hash = TableHash::default();
+        hash.update(public.rows());
+        samples.push(("mechanism and its numbers", public.rows().len() as u64, hash.finish()));
+    }
     let may_be = |rows: u64| source.rows_hint().is_none_or(|hint| hint == rows);
     if !samples.iter().any(|(_, rows, _)| may_be(*rows)) {
         return Ok(());
@@ -276,7 +286,7 @@ fn check_places(input: &Path, out: &Path) -> Result<(), JobError> {
 }
 
 /// Released rows on their way to the writer.
-struct Block {
+struct ReleasedRows {
     rows: usize,
     bytes: Vec<u8>,
     ids: Option<Column>,
@@ -300,7 +310,7 @@ impl Rooms {
 }
 
 /// Where the block of a batch is waited for.
-type Turn = Receiver<Result<Block, JobError>>;
+type Turn = Receiver<Result<ReleasedRows, JobError>>;
 
 /// A piece or a batch, with those of its rows that stay, their number, and how many stay before them.
 struct Taken<T> {
@@ -422,7 +432,7 @@ fn transform(
     worker: &mut Worker<'_>,
     paid: Option<&[Fingerprint]>,
     mut bytes: Vec<u8>,
-) -> Result<Block, JobError> {
+) -> Result<ReleasedRows, JobError> {
     let rows = taken.len;
     // The batch is ours alone: what is compared here is what is released below.
     if let Some(paid) = paid {
@@ -436,11 +446,11 @@ fn transform(
     let id = row_id(&batch, releaser)?;
     worker.release(batch.rows(), batch.first_row(), id, &mut bytes).map_err(|error| fault(job, error))?;
     let Some(keep) = keep else {
-        return Ok(Block { rows, bytes, ids: batch.ids().cloned(), labels: batch.labels().cloned() });
+        return Ok(ReleasedRows { rows, bytes, ids: batch.ids().cloned(), labels: batch.labels().cloned() });
     };
     retain_rows(&mut bytes, releaser.encoder().bytes_per_row(), &keep);
     let [ids, labels] = [batch.ids(), batch.labels()].map(|column| column.map(|column| column.filter(&keep)));
-    Ok(Block { rows, bytes, ids, labels })
+    Ok(ReleasedRows { rows, bytes, ids, labels })
 }
 
 /// Writes blocks in the order of their turns, up to the first that has failed.
@@ -454,7 +464,7 @@ fn write(
     let mut written = 0;
     for turn in turns {
         let Ok(block) = turn.recv() else { break }; // its thread has panicked
-        let Block { rows, bytes, ids, labels } = block?;
+        let ReleasedRows { rows, bytes, ids, labels } = block?;
         put(ReleasedBlock { rows, bytes: &bytes, ids: ids.as_ref(), labels: labels.as_ref() })?;
         rooms.give(bytes);
         written += rows as u64;
@@ -486,12 +496,11 @@ fn batch_fingerprints(job: &Job<'_>, taken: &Taken<Batch>, releaser: &Releaser) 
 }
 
 /// The name of a row for keyed noise: its id as text, so that a table keeps its noise when it moves to another format.
-fn row_id<'a>(batch: &'a Batch, releaser: &Releaser) -> Result<impl Fn(usize) -> Vec<u8> + Sync + use<'a>, JobError> {
-    let ids = batch.ids();
-    if releaser.keyed_noise().is_some() && ids.is_none() {
+fn row_id<'a>(batch: &'a Batch, releaser: &Releaser) -> Result<impl Fn(usize) -> Name<'a> + Sync + use<'a>, JobError> {
+    if releaser.keyed_noise().is_some() && batch.ids().is_none() {
         return Err(JobError::StickyNeedsIds);
     }
-    Ok(move |i: usize| ids.map(|ids| ids.text(i).into_bytes()).unwrap_or_default())
+    Ok(row_names(batch.ids(), 0))
 }
 
 /// Rows that make a batch of about the right size.

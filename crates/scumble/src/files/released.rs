@@ -4,7 +4,7 @@ use super::array::{Array, Body, Element};
 use super::error::{ReadError, ReadErrorKind};
 use super::parquet::{self, Found, Opened, SketchBlock, SketchPiece, Sketches};
 use super::public::add_public;
-use super::writer::{CERTIFICATE_KEY, sidecar};
+use super::writer::{CERTIFICATE_KEY, place_beside, sidecar};
 use super::{Format, folder, npy};
 use crate::certificate::{ColumnLayout, Content, ContentHasher, ContentHashes, hex};
 use crate::columns::{Column, ElementType};
@@ -71,11 +71,11 @@ pub fn open_release_with(path: &Path, given: &Beside) -> Result<Release, OpenErr
     }
 }
 
-/// The public files that are stored beside a release, and those that were given.
+/// The public files that are stored beside a release or a campaign, and those that were given.
 pub fn beside_release(path: &Path, given: &Beside) -> Result<Beside, ReadError> {
     let mut beside = given.clone();
     for kind in ["bins", "components", "book"] {
-        let place = sidecar(path, &format!(".{kind}"));
+        let place = place_beside(path, kind);
         if place.is_file() {
             add_public(&place, &mut beside)?;
         }
@@ -100,6 +100,7 @@ pub(crate) fn altered(stated: &Content, found: &ContentHashes) -> Option<&'stati
 
 /// Why a release cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The file cannot be read.
     #[error(transparent)]
@@ -125,6 +126,7 @@ impl Fault for OpenError {
 
 /// What is wrong with a release.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReleaseFault {
     /// The certificate is inconsistent, or does not fit the data.
     #[error(transparent)]

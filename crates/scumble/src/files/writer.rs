@@ -11,7 +11,7 @@ use super::npy;
 use super::parquet::{FileWriter, Sketch};
 use super::seal::{BLANK, SEAL_KEY, Sealing};
 use crate::certificate::{Certificate, ColumnLayout, Content, ContentHasher, ContentHashes};
-use crate::columns::{Column, Kind};
+use crate::columns::{Column, ColumnKind};
 use crate::release::Release;
 use scumble_core::parallel;
 use scumble_core::release::Encoding;
@@ -79,7 +79,7 @@ pub struct ReleaseWriter {
     encoding: Encoding,
     hasher: ContentHasher,
     rows: u64,
-    kinds: Option<[Option<Kind>; 2]>,
+    kinds: Option<[Option<ColumnKind>; 2]>,
     sink: Sink,
     beside: Vec<Pending>,
 }
@@ -173,9 +173,9 @@ impl ReleaseWriter {
     }
 
     /// The same with public files beside it, `OUT.bins` and the like, that its certificate names by their hash.
-    pub(crate) fn with_beside(mut self, files: Vec<(&'static str, Vec<u8>)>) -> Result<Self, WriteError> {
+    pub fn with_beside(mut self, files: Vec<(&'static str, Vec<u8>)>) -> Result<Self, WriteError> {
         for (kind, content) in files {
-            let place = sidecar(&self.path, &format!(".{kind}"));
+            let place = place_beside(&self.path, kind);
             let mut pending = Pending::create(&place)?;
             pending.write_all(&content).map_err(|e| WriteError::io(&place, &e))?;
             self.beside.push(pending);
@@ -224,7 +224,7 @@ impl ReleaseWriter {
     }
 
     /// The kinds of the ids and labels, which must stay the same from block to block.
-    fn check(&self, block: &ReleasedBlock<'_>) -> Result<[Option<Kind>; 2], WriteError> {
+    fn check(&self, block: &ReleasedBlock<'_>) -> Result<[Option<ColumnKind>; 2], WriteError> {
         if block.bytes.len() != block.rows * self.encoding.bytes_per_row(self.k) {
             return Err(WriteError::Block("bytes of a block do not fit its rows"));
         }
@@ -235,14 +235,14 @@ impl ReleaseWriter {
             check_text(column, name, self.rows)?;
         }
         let kinds = [block.ids, block.labels].map(|column| column.map(Column::kind));
-        if kinds[0] == Some(Kind::Float) || self.kinds.is_some_and(|before| before != kinds) {
+        if kinds[0] == Some(ColumnKind::Float) || self.kinds.is_some_and(|before| before != kinds) {
             return Err(WriteError::Block("ids or labels change their kind"));
         }
         Ok(kinds)
     }
 
     /// Opens what depends on the kinds of ids and labels.
-    fn start(&mut self, kinds: [Option<Kind>; 2]) -> Result<(), WriteError> {
+    fn start(&mut self, kinds: [Option<ColumnKind>; 2]) -> Result<(), WriteError> {
         self.kinds = Some(kinds);
         match &mut self.sink {
             Sink::Npy { columns, .. } => {
@@ -290,6 +290,11 @@ pub(super) fn sidecar(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
+/// Where the public file of a release or a campaign is: `PATH.book` and the like.
+pub(crate) fn place_beside(path: &Path, kind: &str) -> PathBuf {
+    sidecar(path, &format!(".{kind}"))
+}
+
 /// Fills in the header, now that the number of rows is known.
 fn with_header(file: BufWriter<Pending>, header: &[u8]) -> io::Result<Pending> {
     let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -301,14 +306,14 @@ fn with_header(file: BufWriter<Pending>, header: &[u8]) -> io::Result<Pending> {
 /// Ids or labels beside an `.npy` release. numpy gives all strings of an array the width of the longest, which is
 /// known at the end: until then they wait, one per line, in a file without a name.
 struct NpyColumn {
-    kind: Kind,
+    kind: ColumnKind,
     file: BufWriter<Pending>,
     texts: BufWriter<File>,
     longest: usize,
 }
 
 impl NpyColumn {
-    fn create(path: &Path, kind: Kind) -> Result<Self, WriteError> {
+    fn create(path: &Path, kind: ColumnKind) -> Result<Self, WriteError> {
         let fault = |e: io::Error| WriteError::io(path, &e);
         let mut file = BufWriter::new(Pending::create(path)?);
         file.write_all(&[0; npy::HEADER_BYTES]).map_err(fault)?;

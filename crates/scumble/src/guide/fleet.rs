@@ -30,7 +30,7 @@
 //! let key = SigningKey::generate()?;
 //! let campaign = Campaign::new(releaser.mechanism(), releaser.encoder(), terms)?.signed(&key);
 //!
-//! // Whoever gets the text checks it: signature, and every number from the integers of the noise law.
+//! // Anyone who gets the text checks it: signature, and every number from the integers of the noise law.
 //! let (received, mechanism, _) = Campaign::parse(&campaign.to_json())?;
 //! assert_eq!(received.signer()?, Some(key.public()));
 //! assert_eq!(received.digest(), campaign.digest());

@@ -1,6 +1,6 @@
 //! You own a table of vectors and must share it.
 //!
-//! Three public numbers come first, chosen without a look at the private rows: the **range** of the attributes (values
+//! Three public numbers come first, chosen without looking at the private rows: the **range** of the attributes (values
 //! outside are clipped), **beta**, how far one attribute may move (the width of the range unless you say otherwise, so
 //! that a value may be replaced by any other), and **epsilon**, the most that one attribute's move may change the odds of
 //! anything that leaves. The unit of privacy is ONE attribute of a row unless you ask for another.

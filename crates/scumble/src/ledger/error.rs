@@ -130,7 +130,7 @@ pub enum StorageError {
         path: PathBuf,
     },
     /// Another version.
-    #[error("{}: ledger version {found}, this program knows {known}", path.display())]
+    #[error("{}: ledger version {found}, but this program knows {known}", path.display())]
     Version {
         /// The file.
         path: PathBuf,

@@ -15,20 +15,18 @@
 //! maximum by: nothing if nothing changed. (WHEN a row changed can be seen, and is not protected.) The ledger knows rows
 //! by a keyed hash of the id, contents by a keyed hash of the row on the grid.
 
-use super::error::{LedgerError, OverBudget, StatementError, StorageError, budget_words, short};
+use super::account::{Account, Entry};
+use super::error::{LedgerError, OverBudget, StorageError};
 use super::names;
-use crate::accounting::{Budget, Gaussian, Loss, Neighbours};
+use super::statement::{STATEMENT_SCHEMA, Statement};
+use crate::accounting::{Budget, Loss, Neighbours};
 use crate::certificate::Certificate;
-use crate::error::{LibraryError, ParameterError};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use crate::error::LibraryError;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use scumble_core::mechanism::Mechanism;
 use scumble_core::release::Fingerprint;
-use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// Name and version of the public statement.
-pub const STATEMENT_SCHEMA: &str = "scumble-ledger/1";
 
 /// `scum`, so that other programs' files are not taken for ledgers.
 const APPLICATION: i64 = 0x7363_756d;
@@ -77,111 +75,6 @@ pub struct Reservation {
     sticky: bool,
     /// Runs of the mechanism that were charged; 0 for a sticky release that shows nothing new.
     pub times: u64,
-}
-
-/// One release in an account.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Entry {
-    /// Number in the ledger.
-    pub id: i64,
-    /// `reserved` (spent: it runs, or has crashed), `recorded` or `cancelled` (not spent).
-    pub state: String,
-    /// UTC.
-    pub reserved_at: String,
-    /// Its id.
-    pub mechanism: String,
-    /// What one run costs in the account's unit.
-    pub loss: Loss,
-    /// Runs that were charged.
-    pub times: u64,
-    /// Noise keyed by the rows.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sticky: bool,
-    /// Rows released.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<u64>,
-    /// Digest of the certificate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<String>,
-}
-
-impl Entry {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let gaussian = match (row.get("mu")?, row.get("distance")?) {
-            (Some(mu), Some(distance)) => Some(Gaussian { mu, distance }),
-            _ => None,
-        };
-        Ok(Self {
-            id: row.get("id")?,
-            state: row.get("state")?,
-            reserved_at: row.get("reserved_at")?,
-            mechanism: row.get("mechanism")?,
-            loss: Loss { epsilon: row.get("epsilon")?, delta: row.get("delta")?, gaussian },
-            times: row.get::<_, u32>("times")?.into(),
-            sticky: row.get::<_, Option<Vec<u8>>>("stream")?.is_some(),
-            rows: row.get::<_, Option<i64>>("rows")?.map(|rows| rows as u64),
-            certificate: row.get("certificate")?,
-        })
-    }
-
-    fn losses(&self) -> impl Iterator<Item = Loss> {
-        let times = if self.state == "cancelled" { 0 } else { self.times };
-        std::iter::repeat_n(self.loss, times as usize)
-    }
-}
-
-/// One data set: what may be spent, what is, and by which releases.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Account {
-    /// The data set.
-    pub dataset: String,
-    /// Who is protected.
-    pub neighbours: Neighbours,
-    /// The most that all releases of a row may cost together.
-    pub budget: Budget,
-    /// UTC.
-    pub opened_at: String,
-    /// The least epsilon that holds for all releases together, at the budget's delta.
-    pub spent: f64,
-    /// The largest epsilon that one more pure release may have.
-    pub left: f64,
-    /// All entries, oldest first.
-    pub entries: Vec<Entry>,
-}
-
-impl Account {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let unit: String = row.get("unit")?;
-        let unit = unit.parse().map_err(|error: ParameterError| {
-            rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
-        })?;
-        Ok(Self {
-            dataset: row.get("dataset")?,
-            neighbours: Neighbours { unit, beta: row.get("beta")? },
-            budget: Budget { epsilon: row.get("budget_epsilon")?, delta: row.get("budget_delta")? },
-            opened_at: row.get("opened_at")?,
-            spent: 0.0,
-            left: 0.0,
-            entries: Vec::new(),
-        })
-    }
-
-    /// What every release so far costs, run by run.
-    fn losses(&self) -> Vec<Loss> {
-        self.entries.iter().flat_map(Entry::losses).collect()
-    }
-
-    fn add_up(&mut self) {
-        let losses = self.losses();
-        (self.spent, self.left) = (self.budget.spent(&losses), self.budget.left(&losses));
-    }
-
-    /// Releases that were not cancelled.
-    pub fn releases(&self) -> usize {
-        self.entries.iter().filter(|entry| entry.state != "cancelled").count()
-    }
 }
 
 /// An open ledger.
@@ -534,110 +427,4 @@ fn charge(
         ],
     )?;
     Ok(Reservation { id: transaction.last_insert_rowid(), sticky: stream.is_some(), times })
-}
-
-/// What a data owner may publish about all releases: budgets, spending, and every release by its certificate's digest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Statement {
-    /// [`STATEMENT_SCHEMA`].
-    pub schema: String,
-    /// One per data set.
-    pub accounts: Vec<Account>,
-}
-
-impl Statement {
-    /// Most entries and runs that a statement may list: adding them up takes time.
-    const MOST: u64 = 10_000;
-
-    /// Indented JSON with a final newline.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("a statement has only JSON values") + "\n"
-    }
-
-    /// Reads a statement and adds everything up again.
-    pub fn parse(text: &str) -> Result<Self, StatementError> {
-        let statement: Self = serde_json::from_str(text).map_err(|error| StatementError::Text(error.to_string()))?;
-        statement.check()?;
-        Ok(statement)
-    }
-
-    /// Adds everything up again and compares.
-    pub fn check(&self) -> Result<(), StatementError> {
-        if self.schema != STATEMENT_SCHEMA {
-            return Err(StatementError::Schema { known: STATEMENT_SCHEMA });
-        }
-        for account in &self.accounts {
-            let Account { budget, neighbours, entries, .. } = account;
-            let dataset = || account.dataset.clone();
-            Budget::new(budget.epsilon, budget.delta)?;
-            if neighbours.beta.is_some_and(|beta| beta.is_nan() || beta <= 0.0) {
-                return Err(StatementError::Beta { dataset: dataset() });
-            }
-            let states = ["reserved", "recorded", "cancelled"];
-            let sane = |entry: &Entry| states.contains(&entry.state.as_str()) && entry.loss.is_sane();
-            if !entries.iter().all(sane) {
-                return Err(StatementError::Entry { dataset: dataset() });
-            }
-            let runs = entries.iter().fold(entries.len() as u64, |sum, entry| sum.saturating_add(entry.times));
-            if runs > Self::MOST {
-                return Err(StatementError::Runs { dataset: dataset(), most: Self::MOST });
-            }
-            let mut again = account.clone();
-            again.add_up();
-            if again != *account {
-                return Err(StatementError::Sums { dataset: dataset(), spent: again.spent, left: again.left });
-            }
-            if !budget.covers(&account.losses()) {
-                return Err(StatementError::OverBudget { dataset: dataset() });
-            }
-        }
-        Ok(())
-    }
-
-    /// For people: Markdown.
-    pub fn to_markdown(&self) -> String {
-        let mut text = String::from(
-            "# Privacy budget statement\n\nWhat was released, and what all releases of a row cost together. A \
-             `reserved` release is running or was cut off, and counts as spent.\n",
-        );
-        for account in &self.accounts {
-            let Account { dataset, neighbours, budget, opened_at, spent, left, entries } = account;
-            let rule = match budget.delta {
-                0.0 => "sum of the losses",
-                _ => "exact composition of the worst cases (KOV for pure losses, mu for Gaussian noise)",
-            };
-            text.push_str(&format!(
-                "\n## {}\n\n| | |\n|---|---|\n| Unit of privacy | {} |\n| Budget | {} |\n| Spent | epsilon {} |\n\
-                 | Left for one more pure release | epsilon {} |\n| Composition | {rule} |\n| Opened | {opened_at} |\n\n\
-                 | release | date | mechanism | loss | times charged | rows | certificate |\n\
-                 |---|---|---|---|---|---|---|\n",
-                cell(dataset),
-                neighbours.sentence(),
-                budget_words(budget),
-                short(*spent),
-                short(*left),
-            ));
-            for entry in entries {
-                let rows = entry.rows.map(|rows| rows.to_string()).unwrap_or_default();
-                text.push_str(&format!(
-                    "| {} {} | {} | {}{} | {} | {} | {rows} | {} |\n",
-                    entry.id,
-                    cell(&entry.state),
-                    cell(&entry.reserved_at),
-                    cell(&entry.mechanism),
-                    if entry.sticky { ", sticky" } else { "" },
-                    entry.loss.words(),
-                    entry.times,
-                    cell(entry.certificate.as_deref().unwrap_or("")),
-                ));
-            }
-        }
-        text
-    }
-}
-
-/// A name must not break the table.
-fn cell(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || "|<>`".contains(c) { ' ' } else { c }).collect()
 }

@@ -50,10 +50,10 @@ pub enum AskError {
         /// The size that was asked for.
         k: usize,
     },
-    /// No plan is made here.
+    /// No plan is made here that could choose a mechanism.
     #[error("a mechanism is needed here")]
     NoMechanism,
-    /// Nor here.
+    /// No plan is made here that could choose a size.
     #[error("{mechanism} needs k, the size of the sketch")]
     NoK {
         /// The mechanism.
@@ -226,7 +226,7 @@ impl Ask {
     /// seed is that of `key`, so that all releases with one key can be compared, or else a fresh one. Bins fix a mechanism
     /// and a size that suit them where those are open.
     pub fn request(&self, dim: usize, key: Option<&NoiseKey>) -> Result<Request, AskError> {
-        // Public structure without a mechanism: the one that it is for.
+        // Public structure without a mechanism: the mechanism that it is for.
         let implied = match (&self.bins, &self.components, &self.book) {
             (_, _, Some(_)) => Some(MechanismId::Privbook),
             (_, Some(_), _) => Some(MechanismId::Privcube),

@@ -151,10 +151,14 @@ impl Forecast {
 
 /// True when values estimate without bias: not clipped, not reduced to a sign.
 fn unbiased(mechanism: &Mechanism, encoder: &Encoder) -> bool {
-    let clipped = matches!(
-        mechanism.perturbation(),
-        Perturbation::Noise { clip: Some(_), .. } | Perturbation::Noise { radius: Some(_), .. }
-    );
+    let clipped = match mechanism.perturbation() {
+        Perturbation::Noise { clip, radius, .. } => clip.is_some() || radius.is_some(),
+        Perturbation::NoisySign { .. }
+        | Perturbation::Flips { .. }
+        | Perturbation::Cap(_)
+        | Perturbation::Symbols { .. }
+        | Perturbation::Individual { .. } => false,
+    };
     !clipped && encoder.encoding() != Encoding::B1
 }
 

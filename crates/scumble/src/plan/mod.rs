@@ -25,6 +25,7 @@ use crate::release::{Encoder, Encoding, ReleaseError};
 use candidates::Candidate;
 use rayon::prelude::*;
 use sample::Sample;
+use scumble_core::error::MechanismError;
 use scumble_core::mechanism::{Mechanism, MechanismId, Parameters};
 use scumble_core::parallel;
 use scumble_core::privacy::Unit;
@@ -78,6 +79,9 @@ pub enum PlanError {
     /// The sample cannot be used.
     #[error(transparent)]
     Sample(#[from] DataError),
+    /// The plan is no longer wanted.
+    #[error("stopped")]
+    Stopped,
     /// A sample is too small to search in.
     #[error("‹sample› needs at least {least} rows to search in, got {rows}")]
     SampleTooSmall {
@@ -103,7 +107,7 @@ pub enum PlanError {
         rows: usize,
     },
     /// Every choice has more values per row than a trial learns from.
-    #[error("no choice has {longest} values or less per row, which a trial can learn from")]
+    #[error("a trial learns from at most {longest} values per row, and every choice has more")]
     TooLongToLearn {
         /// The most values.
         longest: usize,
@@ -126,7 +130,7 @@ pub enum PlanError {
     #[error(transparent)]
     Trial(ReleaseError),
     /// Not a known kind of data.
-    #[error("{text:?} is no kind of data that is known: write images:28x28, or images:32x32x3")]
+    #[error("{text:?} is not a known kind of data: write images:28x28, or images:32x32x3")]
     UnknownLike {
         /// What was written.
         text: String,
@@ -144,6 +148,7 @@ impl Fault for PlanError {
         match self {
             Self::Parameters(error) => error.kind(),
             Self::Sample(error) => error.kind(),
+            Self::Stopped => Kind::Stopped,
             Self::SampleTooSmall { .. }
             | Self::PublicSampleTooSmall { .. }
             | Self::Labels { .. }
@@ -161,6 +166,10 @@ const AS_GOOD: f64 = 0.99;
 
 /// The best choice by public numbers alone.
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+    let dim = request.parameters.dim;
+    if dim == 0 || dim as u64 > 1 << 32 {
+        return Err(ParameterError::from(MechanismError::Dim { dim }).into());
+    }
     let typical = Typical::from_public(&request.parameters);
     let choices = parallel::run(|| forecasts(request, &typical))?;
     Ok(ranked(request, choices, |choice| score(choice) * reliance(choice)))
@@ -184,7 +193,10 @@ fn ranks_by_exact_query(mechanism: &Mechanism) -> bool {
 /// Cuts, lattices, symbol values, clips and coarse codes are as good as the guess that they are taken from; a bit and
 /// plain values need none. A choice that leans on the guess must promise this much more.
 fn reliance(choice: &Choice) -> f64 {
-    let coarse = matches!(choice.encoding, Encoding::B8 | Encoding::B4 | Encoding::Symbols { .. });
+    let coarse = match choice.encoding {
+        Encoding::B8 | Encoding::B4 | Encoding::Symbols { .. } => true,
+        Encoding::F32 | Encoding::I16 | Encoding::B1 | Encoding::Word { .. } => false,
+    };
     if coarse || choice.mechanism.parameters().sketch_clip.is_some() { 0.93 } else { 1.0 }
 }
 

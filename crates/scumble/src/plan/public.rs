@@ -10,7 +10,7 @@ use super::{Choice, Plan, PlanError, Request, choice, forecasts, nothing_fits, p
 use crate::error::LibraryError;
 use crate::plan::candidates::Candidate;
 use crate::recall::Features;
-use crate::structure::{BinsOptions, Coherence, learn_bins, learn_components, make_book};
+use crate::structure::{BOOK_WORDS, BinsOptions, Coherence, learn_bins, learn_components, make_book};
 use rayon::prelude::*;
 use scumble_core::mechanism::{MechanismId, Parameters, Purpose};
 use scumble_core::parallel;
@@ -28,8 +28,6 @@ const GLANCE: usize = 64;
 const TOO_CLOSE: f64 = 0.02;
 /// Most bins that are tried.
 const MOST_BINS: usize = 2048;
-/// Most words of a book.
-const WORDS: usize = 16_384;
 /// Numbers of components that are tried.
 const COMPONENTS: [usize; 3] = [64, 96, 128];
 /// Blocks along a side of an image that are tried.
@@ -147,7 +145,7 @@ fn structured(request: &Request, taught: Rows<'_>, images: Option<ImageGrid>) ->
     let table = |table: Result<_, LibraryError>| table.ok().map(TableFile::of);
     let components: Vec<TableFile> =
         COMPONENTS.into_iter().filter_map(|k| table(learn_components(taught, k))).collect();
-    of_records(request, &components, table(make_book(taught, WORDS)).as_ref())
+    of_records(request, &components, table(make_book(taught, BOOK_WORDS)).as_ref())
 }
 
 /// Bins of every size: blocks of an image, and those that the rows teach.
@@ -179,7 +177,7 @@ fn learned_from_all(best: Choice, rows: Rows<'_>, typical: &Typical, request: &R
         parameters.components = Some(TableFile::of(learn_components(rows, parameters.k)?));
     }
     if parameters.book.is_some() && before.book.is_none() {
-        parameters.book = Some(TableFile::of(make_book(rows, WORDS)?));
+        parameters.book = Some(TableFile::of(make_book(rows, BOOK_WORDS)?));
     }
     let candidate = Candidate { parameters, encoding: Some(best.encoding) };
     Ok(Choice { measured: best.measured, ..choice(&candidate, typical, request)? })

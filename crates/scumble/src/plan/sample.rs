@@ -11,6 +11,7 @@ use crate::training::{accuracy, classes_of};
 use rayon::prelude::*;
 use scumble_core::mechanism::Mechanism;
 use scumble_core::noise::NoiseKey;
+use scumble_core::parallel;
 use scumble_core::vectors::Rows;
 use serde::Serialize;
 
@@ -180,6 +181,7 @@ impl<'a> Trial<'a> {
                 .clamp(10, TOP as usize)
                 .min(rows.len().div_ceil(20));
             let truth = true_neighbours(&Features::from_rows(&rows), &Features::from_rows(&asked), top)?;
+            wanted()?;
             return Ok(Self { rows, asked, task: Task::Search { truth, top } });
         };
         let (rows, asked) = part((TESTED * round.queries).min(n / 4), round.rows.min(MOST_LEARNED));
@@ -201,15 +203,15 @@ impl<'a> Trial<'a> {
                 let releaser = Releaser::new(mechanism.clone(), Some(encoding))?.keyed(NoiseKey::from_bytes([key; 32]));
                 Release::from_rows(&releaser, rows).map_err(fault)
             };
+            wanted()?;
             let database = release(2 * draw, self.rows)?;
             let learner = Learner::new(&self.task, &database)?;
             if last || !by_exact {
                 let asked = release(2 * draw + 1, self.asked)?;
-                private += learner.share(Queries::Released(&asked))? / draws as f64;
+                private += learner.share_of_released(&asked)? / draws as f64;
             }
             if last || by_exact {
-                let asked = ExactQueries::project(mechanism, self.asked)?;
-                exact += learner.share(Queries::Exact(&asked))? / draws as f64;
+                exact += learner.share_of_exact(mechanism, self.asked)? / draws as f64;
             }
         }
         Ok(match self.task {
@@ -244,22 +246,38 @@ impl<'a> Learner<'a> {
         })
     }
 
-    /// The share that is found: of the true neighbours, or of the classes.
-    fn share(&self, asked: Queries<'_>) -> Result<f64, PlanError> {
-        Ok(match self {
-            Self::Search { database, truth, top } => {
-                let found = search(database, asked, *top, None)?;
-                precision_recall(&rankings(found), truth, &[*top])[0].recall
-            }
-            Self::Training { model, k, truth } => {
-                let values = match asked {
-                    Queries::Released(release) => release.all_values(),
-                    Queries::Exact(rows) => (0..rows.len()).flat_map(|i| rows.row(i)).copied().collect(),
-                };
-                accuracy(&model.predict(&Features::dense(values, *k)), truth)
-            }
-        })
+    /// The share that is found with released rows: of the true neighbours, or of the classes.
+    fn share_of_released(&self, asked: &Release) -> Result<f64, PlanError> {
+        match self {
+            Self::Search { database, truth, top } => recall(database, Queries::Released(asked), truth, *top),
+            Self::Training { model, k, truth } => Ok(told_right(model, asked.all_values(), *k, truth)),
+        }
     }
+
+    /// The same with rows that their owner keeps. A model takes them on the scale of what it was trained on.
+    fn share_of_exact(&self, mechanism: &Mechanism, asked: Rows<'_>) -> Result<f64, PlanError> {
+        match self {
+            Self::Search { database, truth, top } => {
+                recall(database, Queries::Exact(&ExactQueries::project(mechanism, asked)?), truth, *top)
+            }
+            Self::Training { model, k, truth } => Ok(told_right(model, mechanism.expected_rows(asked)?, *k, truth)),
+        }
+    }
+}
+
+fn recall(database: &Release, asked: Queries<'_>, truth: &[Vec<u32>], top: usize) -> Result<f64, PlanError> {
+    let found = search(database, asked, top, None)?;
+    wanted()?;
+    Ok(precision_recall(&rankings(found), truth, &[top])[0].recall)
+}
+
+fn told_right(model: &Ridge, values: Vec<f32>, k: usize, truth: &[u32]) -> f64 {
+    accuracy(&model.predict(&Features::dense(values, k)), truth)
+}
+
+/// Refuses to go on with work that is no longer wanted: what it has found may be incomplete.
+fn wanted() -> Result<(), PlanError> {
+    if parallel::stopped() { Err(PlanError::Stopped) } else { Ok(()) }
 }
 
 fn fault(error: ReleaseError) -> PlanError {

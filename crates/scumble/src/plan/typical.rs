@@ -52,10 +52,10 @@ impl Typical {
             true => parameters.density.unwrap_or(1.0).clamp(0.0, 1.0),
             false => 1.0, // no attribute can be zero
         };
-        let filled = ((density * dim as f64).round() as usize).clamp(1, dim);
+        let filled = ((density * dim as f64).round() as usize).clamp(1, dim.min(ENTRIES)); // of the same norm
         let rows = (ENTRIES / filled).clamp(1, 64);
         let mut random = ChaCha8Rng::from_seed([0; 32]);
-        let law = Law::new(parameters, filled, density < SPARSE);
+        let typical = TypicalValue::new(parameters, filled, density < SPARSE);
         let (mut offsets, mut index, mut values) = (vec![0], Vec::new(), Vec::new());
         for row in 0..rows {
             // Norms spread evenly around the public one, the mean of their squares kept.
@@ -65,7 +65,7 @@ impl Typical {
                 // One place in each of `filled` equal stretches, so that indices rise.
                 let (from, to) = (at * dim / filled, (at + 1) * dim / filled);
                 index.push((from + (random.next_u32() as usize) % (to - from)) as u32);
-                let value = size * f64::from(law.draw(&mut random));
+                let value = size * f64::from(typical.draw(&mut random));
                 values.push(value.clamp(parameters.range.lo, parameters.range.hi) as f32);
             }
             offsets.push(index.len());
@@ -76,7 +76,7 @@ impl Typical {
 
     /// The first rows of a sample, at most 256, with the cosines found among them.
     pub fn from_sample(sample: Rows<'_>, range: Range) -> Result<Self, DataError> {
-        // Zeros of dense rows are clipped where the range does not hold 0; those of sparse rows are refused later.
+        // Zeros of dense rows are clipped where the range lacks 0; those of sparse rows are refused later.
         let zeros = !sample.is_sparse() && !range.holds_zero();
         let (mut offsets, mut index, mut values) = (vec![0], Vec::new(), Vec::new());
         for i in 0..sample.len().min(256) {
@@ -158,14 +158,14 @@ fn entries(
 
 /// Values of a given root mean square inside the range: spread evenly, most of them small in documents, or pushed to the
 /// ends where they must be large.
-struct Law {
+struct TypicalValue {
     amplitude: f64,
     power: f64,
     both_signs: bool,
     negative: bool,
 }
 
-impl Law {
+impl TypicalValue {
     fn new(parameters: &Parameters, filled: usize, sparse: bool) -> Self {
         let range = parameters.range;
         let largest = range.lo.abs().max(range.hi.abs());

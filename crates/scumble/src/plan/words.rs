@@ -148,7 +148,7 @@ impl Choice {
             return (what, format!("{why}; give {enough} rows or more"));
         }
         let how = match public {
-            true => "expected of rows like the sample's, from a trial on public rows that taught nothing",
+            true => "expected for rows like the sample's, from a trial on public rows that nothing was learned from",
             false => "measured on the sample",
         };
         let found = match *measured {

@@ -47,7 +47,7 @@ impl PackedScan {
             let mut norms = [1.0f32; LANES];
             if metric == Metric::Cosine {
                 for (norm, query) in norms.iter_mut().zip(queries) {
-                    *norm = super::length(level, query).recip();
+                    *norm = super::values::length(level, query).recip();
                 }
             }
             (tables(per_byte, &bytes, queries), norms)

@@ -226,10 +226,13 @@ fn scan(part: &Part, searcher: &Searcher, best: &mut [Best]) -> Result<Option<Co
 
 /// The ids of all files; texts where they differ in kind.
 fn joined(ids: Vec<Option<Column>>, parts: &[Part]) -> Option<Column> {
-    let kind =
-        ids.iter().flatten().map(Column::kind).reduce(|a, b| if a == b { a } else { crate::columns::Kind::Text })?;
+    let kind = ids
+        .iter()
+        .flatten()
+        .map(Column::kind)
+        .reduce(|a, b| if a == b { a } else { crate::columns::ColumnKind::Text })?;
     let whole = ids.iter().all(|ids| ids.as_ref().is_some_and(|ids| ids.kind() == kind));
-    let mut all = Column::new(if whole { kind } else { crate::columns::Kind::Text });
+    let mut all = Column::new(if whole { kind } else { crate::columns::ColumnKind::Text });
     for (ids, part) in ids.into_iter().zip(parts) {
         let texts = |ids: &Option<Column>| {
             let text = |row: usize| ids.as_ref().map_or_else(|| row.to_string(), |ids| ids.text(row));

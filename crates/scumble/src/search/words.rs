@@ -1,6 +1,6 @@
 //! Words of a public book: every query meets each word once, then rows are looked up.
 
-use super::{Metric, length, top::Top};
+use super::{Metric, top::Top, values::length};
 use crate::release::Encoder;
 use rayon::prelude::*;
 use scumble_core::simd::Level;

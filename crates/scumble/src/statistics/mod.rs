@@ -15,6 +15,7 @@ pub use shuffle::{Amplified, amplified_epsilon, amplify};
 use crate::error::{LibraryError, NotPrivate};
 use crate::release::Release;
 use crate::search::ExactQueries;
+use scumble_core::parallel;
 use serde::{Serialize, Serializer};
 use summary::Summary;
 
@@ -57,13 +58,16 @@ pub struct Options<'a> {
     pub shuffled: Option<f64>,
 }
 
+/// The largest attributes that are told, unless another number is asked for.
+pub const LARGEST: usize = 10;
+
 impl Default for Options<'_> {
     fn default() -> Self {
         Self {
             target: Target::default(),
             simultaneous: false,
             false_reports: None,
-            attributes: Attributes::Largest(10),
+            attributes: Attributes::Largest(LARGEST),
             centroids: None,
             shuffled: None,
         }
@@ -213,7 +217,7 @@ impl Statistics {
 /// ```
 pub fn of(release: &Release, options: &Options<'_>) -> Result<Statistics, LibraryError> {
     let options = &options.clone().for_collected(release);
-    let summary = Summary::of(release, options)?;
+    let summary = parallel::run(|| Summary::of(release, options))?;
     let shuffled = options.shuffled.map(|delta| amplify(release, delta)).transpose()?;
     Ok(families::told(release, &summary, options, shuffled, vec![release.len() as u64])?)
 }
@@ -228,7 +232,8 @@ pub fn difference(before: &Release, after: &Release, options: &Options<'_>) -> R
         return Err(NotPrivate::AmplifiedDifference.into());
     }
     let options = &options.clone().for_collected(after);
-    let summary = Summary::of(after, options)?.minus(Summary::of(before, options)?);
+    let summary =
+        parallel::run(|| Ok::<_, LibraryError>(Summary::of(after, options)?.minus(Summary::of(before, options)?)))?;
     let rows = vec![before.len() as u64, after.len() as u64];
     Ok(families::told(after, &summary, options, None, rows)?)
 }

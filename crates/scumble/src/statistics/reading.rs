@@ -2,7 +2,7 @@
 
 use crate::estimate::value_noise;
 use crate::release::{Encoding, Release};
-use scumble_core::mechanism::{Moments, Perturbation, Side};
+use scumble_core::mechanism::{Cap, Moments, Perturbation, Side};
 use scumble_core::noise::FlipTable;
 
 /// A coordinate as `x + n`: `factor` times its decoded value, the noise's moments known.
@@ -57,13 +57,23 @@ pub(super) fn values(release: &Release) -> Result<Values, String> {
             Ok(Values { factor: 1.0 / kept, noise, signs: true, largest: 1.0 / kept })
         }
         Perturbation::Symbols { .. } => Err("the release holds symbols, not values: see the share of each zone".into()),
-        Perturbation::Cap(_) => Err(RECORD.into()),
+        Perturbation::Cap(cap) => Err(of_records(cap).into()),
         Perturbation::NoisySign { .. } | Perturbation::Individual { .. } => Err(WRONG.into()),
     }
 }
 
-const RECORD: &str = "each row is one vertex that agrees with the whole record: the mean of a released bit is nearly, not \
+/// Why a mechanism for whole records tells no figure.
+fn of_records(cap: &Cap) -> &'static str {
+    match cap {
+        Cap::Privcube(_) | Cap::Signcap(_) => VERTEX,
+        Cap::Privbook(_) => WORD,
+    }
+}
+
+const VERTEX: &str = "each row is one vertex that agrees with the whole record: the mean of a released bit is nearly, not \
     exactly, in proportion to the record's, and the error does not shrink with more rows; train on the release instead";
+const WORD: &str = "each row names one word of a public book, one of many that are near the record, or any other: how often a \
+    word is named is not how often it is the nearest; search the release or train on it instead";
 const WRONG: &str = "how often a released bit is wrong depends on the private value itself";
 
 /// Codes at either end of their range, as a share of all.
@@ -124,7 +134,7 @@ pub(super) fn classes(release: &Release) -> Result<Classes, String> {
                 .into(),
         ),
         Perturbation::Noise { .. } => Err("the release holds values, not bits or symbols: see the means".into()),
-        Perturbation::Cap(_) => Err(RECORD.into()),
+        Perturbation::Cap(cap) => Err(of_records(cap).into()),
         Perturbation::NoisySign { .. } | Perturbation::Individual { .. } => Err(WRONG.into()),
     }
 }

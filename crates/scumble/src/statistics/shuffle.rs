@@ -184,7 +184,14 @@ pub fn amplify(release: &Release, delta: f64) -> Result<Amplified, LibraryError>
     }
     let unit = guarantee.unit;
     let local = any_two_inputs(release).ok_or_else(|| refuse(NotAmplified::Unbounded))?;
-    let linked = matches!(mechanism.perturbation(), Perturbation::Cap(_));
+    let linked = match mechanism.perturbation() {
+        Perturbation::Cap(_) => true, // one draw for all coordinates
+        Perturbation::Noise { .. }
+        | Perturbation::NoisySign { .. }
+        | Perturbation::Flips { .. }
+        | Perturbation::Symbols { .. }
+        | Perturbation::Individual { .. } => false,
+    };
     let coordinates = match unit {
         Unit::Record if linked => 1,
         Unit::Attribute => touched(mechanism.projection(), release.k()),

@@ -284,8 +284,10 @@ impl Pass<'_> {
         }
         let points: Vec<&[f32]> = (0..centroids.len()).map(|c| centroids.row(c)).collect();
         // Values by distance; bits and symbols have no length to compare, so by angle.
-        let by_distance =
-            matches!(release.encoder().encoding(), Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4);
+        let by_distance = match release.encoder().encoding() {
+            Encoding::F32 | Encoding::I16 | Encoding::B8 | Encoding::B4 => true,
+            Encoding::B1 | Encoding::Symbols { .. } | Encoding::Word { .. } => false,
+        };
         let sizes: Vec<f32> = points.iter().map(|point| dot(point, point)).collect();
         let score = |row: &[f32], c: usize| match by_distance {
             true => dot(row, points[c]) - 0.5 * sizes[c],

@@ -81,11 +81,11 @@ impl<'a> Coherence<'a> {
 /// is private already, so the bins are too; a person who is in both pays for both.
 pub fn learn_bins_from_release(release: &Release, options: BinsOptions) -> Result<Bins, LibraryError> {
     let mechanism = release.mechanism();
-    if mechanism.projection().kind() != ProjectionKind::Identity
-        || !matches!(mechanism.perturbation(), Perturbation::Noise { .. })
-    {
+    let (ProjectionKind::Identity, Perturbation::Noise { .. }) =
+        (mechanism.projection().kind(), mechanism.perturbation())
+    else {
         return Err(StructureError::BinsProjected.into());
-    }
+    };
     if release.len() < 2 {
         return Err(StructureError::BinsRelease.into());
     }

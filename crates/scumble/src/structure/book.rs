@@ -4,6 +4,9 @@ use crate::error::{LibraryError, StructureError};
 use scumble_core::projection::{Origin, PublicTable};
 use scumble_core::vectors::{Rows, TableHash};
 
+/// Words of a book, unless another number is asked for.
+pub const BOOK_WORDS: usize = 16_384;
+
 /// Takes up to `words` rows, spread over the sample, as the words of a book. PUBLIC rows: a released row is one of them, as
 /// it is here.
 pub fn make_book(rows: Rows<'_>, words: usize) -> Result<PublicTable, LibraryError> {

@@ -6,6 +6,9 @@ use crate::error::{LibraryError, StructureError};
 use scumble_core::projection::{Origin, PublicTable};
 use scumble_core::vectors::{Rows, TableHash};
 
+/// Components, unless another number is asked for.
+pub const COMPONENTS: usize = 96;
+
 /// The value of weight 1.
 const SCALE: f64 = 1.0 / 16384.0;
 

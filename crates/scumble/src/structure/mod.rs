@@ -12,5 +12,5 @@ mod components;
 mod svd;
 
 pub use bins::{BinsOptions, Coherence, learn_bins, learn_bins_from_release};
-pub use book::make_book;
-pub use components::learn_components;
+pub use book::{BOOK_WORDS, make_book};
+pub use components::{COMPONENTS, learn_components};

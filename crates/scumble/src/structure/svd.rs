@@ -3,6 +3,7 @@
 
 use crate::error::StructureError;
 use rayon::prelude::*;
+use scumble_core::parallel;
 use scumble_core::vectors::Rows;
 
 /// Directions beyond those asked for: they make the iteration converge fast.
@@ -47,6 +48,9 @@ impl Sample {
         let mut sums = vec![0.0; rows.dim()];
         let mut bad = false;
         for row in 0..rows.len() {
+            if parallel::stopped() {
+                break;
+            }
             rows.for_each_value(row, |attribute, value| {
                 place[attribute] = 0;
                 sums[attribute] += value;
@@ -60,7 +64,9 @@ impl Sample {
         (0..).zip(&seen).for_each(|(at, &attribute)| place[attribute] = at);
         let entries = |row: usize| {
             let mut entries = Vec::new();
-            rows.for_each_value(row, |attribute, value| entries.push((place[attribute], value)));
+            if !parallel::stopped() {
+                rows.for_each_value(row, |attribute, value| entries.push((place[attribute], value)));
+            }
             entries
         };
         let n = rows.len().max(1) as f64;
@@ -83,8 +89,12 @@ impl Sample {
         Ok(sample)
     }
 
-    /// The `count` main directions, or as many as there are.
+    /// The `count` main directions, or as many as there are; anything, soon, once the work is no longer wanted.
     pub(super) fn directions(&self, count: usize) -> Directions {
+        parallel::run(|| self.iterated(count))
+    }
+
+    fn iterated(&self, count: usize) -> Directions {
         let n = self.rows.len();
         let wide = (count + SPARE).min(n).min(self.seen.len()).max(1);
         // Any start that leans on every direction will do; it is fixed, so that the same sample gives the same bins.
@@ -117,6 +127,9 @@ impl Sample {
         let mut out = vec![0.0; self.seen.len() * wide];
         let mut total = vec![0.0; wide];
         for (entries, y) in self.rows.iter().zip(y.chunks_exact(wide)) {
+            if parallel::stopped() {
+                break;
+            }
             total.iter_mut().zip(y).for_each(|(total, y)| *total += y);
             for &(at, value) in entries {
                 let out = &mut out[at as usize * wide..][..wide];
@@ -137,6 +150,9 @@ impl Sample {
         }
         let mut out = vec![0.0; self.rows.len() * wide];
         out.par_chunks_mut(wide).zip(&self.rows).for_each(|(out, entries)| {
+            if parallel::stopped() {
+                return;
+            }
             for &(at, value) in entries {
                 let z = &z[at as usize * wide..][..wide];
                 out.iter_mut().zip(z).for_each(|(out, z)| *out += value * z);
@@ -150,19 +166,24 @@ impl Sample {
 /// Columns of a matrix with `wide` columns made orthonormal (Gram and Schmidt, twice); a column that vanishes stays zero.
 pub(super) fn orthonormalise(matrix: &mut [f64], wide: usize) {
     let n = matrix.len() / wide;
-    let column = |matrix: &[f64], c: usize| -> Vec<f64> { (0..n).map(|row| matrix[row * wide + c]).collect() };
+    let column = |c: usize| -> Vec<f64> { (0..n).map(|row| matrix[row * wide + c]).collect() };
+    let mut columns: Vec<Vec<f64>> = (0..wide).map(column).collect();
     for c in 0..wide {
-        let mut own = column(matrix, c);
-        for _ in 0..2 {
-            for before in 0..c {
-                let other = column(matrix, before);
-                let part: f64 = own.iter().zip(&other).map(|(a, b)| a * b).sum();
-                own.iter_mut().zip(&other).for_each(|(a, b)| *a -= part * b);
+        let (done, rest) = columns.split_at_mut(c);
+        let own = &mut rest[0];
+        for other in done.iter().chain(&*done) {
+            if parallel::stopped() {
+                return;
             }
+            let part: f64 = own.iter().zip(other).map(|(a, b)| a * b).sum();
+            own.iter_mut().zip(other).for_each(|(a, b)| *a -= part * b);
         }
         let length = own.iter().map(|a| a * a).sum::<f64>().sqrt();
         let scale = if length > 1e-150 { 1.0 / length } else { 0.0 };
-        own.iter().enumerate().for_each(|(row, a)| matrix[row * wide + c] = a * scale);
+        own.iter_mut().for_each(|a| *a *= scale);
+    }
+    for (c, column) in columns.iter().enumerate() {
+        column.iter().enumerate().for_each(|(row, a)| matrix[row * wide + c] = *a);
     }
 }
 

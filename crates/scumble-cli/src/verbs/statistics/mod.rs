@@ -3,10 +3,11 @@
 mod page;
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Global, InputOptions};
+use crate::options::{BesideOptions, Global, InputOptions};
 use crate::print::{self, fold, grouped, number};
 use clap::{Args, ValueEnum, ValueHint};
-use scumble::files::{open_release, read_all};
+use scumble::files::{check_new, open_release_with, read_all, write_whole};
+use scumble::mechanism::Beside;
 use scumble::release::Release;
 use scumble::search::ExactQueries;
 use scumble::statistics::{self, Attributes, Family, Figure, Options, Told};
@@ -14,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Means, shares, covariances and drift of a release, each with a 95% interval
 ///
-/// Takes the known part of the noise off, and says why where a release does not tell a figure. Costs no privacy.
-/// Exit status 1 if it tells none.
+/// Removes the known part of the noise. Where a release does not tell a figure, it says why. Costs no privacy. Exit
+/// status 1 if it tells none.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  scumble statistics private.parquet\n  scumble statistics june.parquet --since may.parquet \
@@ -35,14 +36,14 @@ pub struct Statistics {
     /// Widen the intervals of each kind until all hold at once
     #[arg(long)]
     simultaneous: bool,
-    /// So many rows may be false: say how far they can have moved each figure
+    /// Say how far this many false rows can have moved each figure
     #[arg(long, value_name = "M")]
     false_reports: Option<u64>,
     /// Tell these attributes, such as 0,5,7
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "largest")]
     attributes: Option<Vec<usize>>,
-    /// Tell so many of the largest attributes, where all are not told
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    /// Tell this many of the largest attributes, where not all are told
+    #[arg(long, value_name = "N", default_value_t = statistics::LARGEST)]
     largest: usize,
     /// Public points: count rows by the nearest
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
@@ -56,11 +57,13 @@ pub struct Statistics {
     /// Figures of each kind to print; --json and --out have all
     #[arg(long, value_name = "N", default_value_t = 8)]
     show: usize,
-    /// Write a page with plots
+    /// Write a page with plots; an existing file is never replaced
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
     #[command(flatten)]
     reading: InputOptions,
+    #[command(flatten)]
+    beside: BesideOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -81,7 +84,9 @@ impl From<Target> for statistics::Target {
 impl Statistics {
     /// Computes, prints, and writes the page.
     pub fn run(&self, global: &Global) -> Result<Exit, Failure> {
-        let release = self.open()?;
+        self.out.as_deref().map_or(Ok(()), check_new)?;
+        let beside = self.beside.read()?;
+        let release = self.open(&beside)?;
         let centroids = self.centroids.as_ref().map(|path| {
             let options = self.reading.read_options(Some(release.certificate().projection.p));
             let batch = read_all(path, &options)?;
@@ -98,12 +103,12 @@ impl Statistics {
             shuffled: self.delta.filter(|_| self.shuffled),
         };
         let told = match &self.since {
-            Some(since) => statistics::difference(&open_release(since)?, &release, &options)?,
+            Some(since) => statistics::difference(&open_release_with(since, &beside)?, &release, &options)?,
             None => statistics::of(&release, &options)?,
         };
         if let Some(out) = &self.out {
             let page = page::page(&title(&self.releases, self.since.as_deref()), &told).render();
-            std::fs::write(out, page).map_err(|error| Failure::error(format!("{}: {error}", out.display())))?;
+            write_whole(&[(out, page.as_bytes())])?;
         }
         if global.json {
             print::emit_json(&told)?;
@@ -117,8 +122,9 @@ impl Statistics {
     }
 
     /// The release, or all of them as one table.
-    fn open(&self) -> Result<Release, Failure> {
-        let mut all = self.releases.iter().map(|path| open_release(path)).collect::<Result<Vec<_>, _>>()?;
+    fn open(&self, beside: &Beside) -> Result<Release, Failure> {
+        let open = |path: &PathBuf| open_release_with(path, beside);
+        let mut all = self.releases.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         match all.pop() {
             Some(only) if all.is_empty() => Ok(only),
             last => Ok(Release::together(all.into_iter().chain(last).collect())?),

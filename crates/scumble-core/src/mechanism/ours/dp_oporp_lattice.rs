@@ -73,7 +73,8 @@ fn table(
     let width = cell_width(setup, symbols, r, staircase::variance(ratio, r, high));
     // From here on the noise changes no entry by a unit: e^-24 < 2^-32, e^-48 < 2^-62.
     let unit = if (0.02..=8.0).contains(&epsilon) { 24.0 } else { 48.0 };
-    let far = (r as f64 * (unit / epsilon + 2.0)) as u64 + (symbols * width) as u64;
+    let far = (r as f64 * (unit / epsilon + 2.0)) as u64;
+    let far = far.saturating_add((symbols * width) as u64);
     let last = far.min(bound).min(MOST_ENTRIES / symbols as u64 / 2);
     let weights = staircase_weights(&each, (r as usize, high as usize), last as usize, (symbols, width));
     let (table, merged) = SymbolTable::rounded(&weights, r as usize, &each)?.trimmed();
@@ -87,6 +88,6 @@ fn cell_width(setup: &Setup<'_>, symbols: usize, r: u64, noise_variance: f64) ->
         return 1;
     }
     let bins = Prior::new(setup.parameters).variance() / (setup.beta * setup.beta) * (r * r) as f64;
-    let deviations = 4.5 * libm::pow(symbols as f64, -0.83);
+    let deviations = 4.5 * libm::exp(-0.83 * libm::log(symbols as f64)); // 4.5 symbols^-.83: `pow` is large
     ((deviations * (bins + noise_variance).sqrt()).round() as usize).clamp(1, 64)
 }

@@ -71,7 +71,8 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
     let prior = Prior::new(setup.parameters);
     let table = response(zones.into(), each)?;
     // Cuts in eighths of the prior's deviation, from zero itself to two deviations.
-    let at = |eighths: u32| (f64::from(eighths) / 8.0 * prior.scale / grid.step()).round() as i64;
+    let furthest = (i64::MAX >> 1) as f64; // a sample in other units may lie anywhere: its file is refused later
+    let at = |eighths: u32| (f64::from(eighths) / 8.0 * prior.scale / grid.step()).round().min(furthest) as i64;
     let cut = |inner: u32, outer: u32| {
         let mut cuts = vec![-at(inner), at(inner) + 1];
         if zones == 5 {
@@ -79,7 +80,7 @@ fn by_prior(setup: &Setup<'_>, grid: &Grid, each: &num_rational::BigRational) ->
             cuts = vec![-outer, cuts[0], cuts[1], outer + 1];
         }
         let found = Perturbation::Symbols { classes: Classes::Zones { cuts }, table: table.clone() };
-        (found.posterior(&prior, grid.step()).map_or(0.0, |posterior| posterior.kept), found)
+        (found.posterior(&prior, grid.step()).map_or(0.0, |posterior| posterior.kept.max(0.0)), found)
     };
     let best_outer = |inner: u32| {
         let outer = if zones == 3 { inner..inner + 1 } else { inner + 1..26 };

@@ -11,8 +11,12 @@ use crate::mechanism::recipe::Recipe;
 use crate::mechanism::recipe::gaussian::{Sigma, gaussian};
 
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
-    // Algorithm 4, lines 1 to 4 (permute, split into bins, draw w, sum): `projection/oporp.rs`.
-    let oporp = setup.projection(&["oporp"])?; // line 1: x = OPORP(u)
+    // line 1: x = OPORP(u), by Algorithm 4 in `projection/oporp.rs`
+    //   Algorithm 4, line 1: Π permutes the attributes
+    //   line 2: k bins of consecutive positions
+    //   line 3: w, a sign for each attribute
+    //   line 4: x_i, the signed sum of bin i
+    let oporp = setup.projection(&["oporp"])?;
     // line 2: Δ₂ = β. One attribute enters one bin of each repetition with weight ±1: √t B in steps
     // line 3: G, with σ* of Theorem 3.5
     // line 4: x~ = x + G

@@ -7,7 +7,8 @@
 //! the law of the number of changed signs for a fixed pair, Binomial(k, q) with `q = 2 asin(β/2m)/π`, and the largest
 //! ε' whose mixed delta is at most δ. Mode `paper` keeps ε/N₊ and is refused unless that, too, is within the tight
 //! bound. Without δ, or with Rademacher W (whose normal approximation is no bound), N₊ = k: pure.
-//! Holds for: attribute; rows of norm at least m; data that do not depend on W. Record (baseline): every sign may change.
+//! Holds for: attribute, rows of norm at least m, data that do not depend on W. Without δ: attribute, l1, record, any W.
+//! Record (a baseline, with or without δ): every sign may change.
 
 use crate::calibration::{composition::kov_epsilon0, signs};
 use crate::error::{MechanismError, NoProof, ParameterError, Refusal};
@@ -28,7 +29,7 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     let grid = setup.grid(STEPS)?;
     let k = setup.parameters.k;
     let epsilon = setup.epsilon.value();
-    // line 2: N₊, or what takes its place; line 3: s~_j, flipped with 1/(1+e^{ε'}); line 4: s~
+    // line 2: N₊, or what takes its place
     let (table, promise) = match (setup.parameters.delta, setup.parameters.norm_bound) {
         (None, _) => {
             // N₊ = k: every sign may change, whatever W and the data are.
@@ -86,7 +87,8 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
             (table, guarantee)
         }
     };
-    // Randomized response does not look at the level: any sign but zero is level 1.
+    // line 3: s~_j, flipped with 1/(1+e^{ε'}). The level does not count: any sign but zero is level 1
+    // line 4: s~
     let perturbation = Perturbation::Flips { steps: vec![u64::MAX], table, side: Side::CoinAtZero };
     Ok(Recipe { grid, projection, perturbation, promise: Promise::Private(promise) })
 }

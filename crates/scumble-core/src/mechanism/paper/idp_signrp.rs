@@ -24,18 +24,29 @@ pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     }
     setup.allow_units(&[Unit::Attribute], NoProof::OneAttribute)?;
     let oporp = matches!(id, MechanismId::IdpSignoporpG | MechanismId::IdpSignoporpRr);
-    let projection = setup.projection(if oporp { &["oporp"] } else { &["rademacher"] })?; // line 1: x = Wᵀu
+    // Algorithms 9 and 11, line 1: x = Wᵀu
+    let projection = setup.projection(if oporp { &["oporp"] } else { &["rademacher"] })?;
     let gaussian = matches!(id, MechanismId::IdpSignrpG | MechanismId::IdpSignoporpG);
     let grid = setup.grid(STEPS)?;
-    let steps = steps_per_output(setup, &projection, &grid)?; // Algorithm 10: I_j = 1 where |x_j| ≤ B_j
-    // Lines 2 and 3: A, per row at run time. One attribute enters all of A if dense, in OPORP one bin per repetition.
+    // Algorithms 9 and 11, line 2: I_j by Algorithm 10, for every row at run time
+    //   Algorithm 10, line 1: I_j = 0
+    //   line 2: if B_j ≥ |x_j|, both unscaled (there: β/√k ≥ |z|)
+    //   line 3: I_j = 1
+    //   line 4: end if
+    let steps = steps_per_output(setup, &projection, &grid)?;
+    // Algorithms 9 and 11, line 3: A and |A|, also at run time. One attribute enters all of A if dense, in OPORP one bin
+    // per repetition.
     let touched = if oporp { setup.parameters.repeats } else { setup.parameters.k };
     let inner = if gaussian {
-        // Algorithm 9, lines 4 and 5: Δ₂ = B √|A| unscaled, so σ* for one coordinate times √|A|.
+        // Algorithm 9, line 4: Δ₂ = β √(|A|/k), which is B √|A| unscaled
+        // line 5: σ* for it: that of one coordinate, times √|A|
+        // line 6: s~_j, the sign of x_j + G in A and of x_j outside
+        // line 7: s~
         let largest = *steps.iter().max().expect("k is positive") as f64;
         IndividualNoise::Gaussian(setup.optimal_gaussian(largest)?.0)
     } else {
-        // Algorithm 11, line 4: ε' = ε/|A|.
+        // Algorithm 11, line 4: s~_j, flipped in A with 1/(1+e^{ε'}), ε' = ε/|A|; the sign of x_j outside
+        // line 5: s~
         let table = |shared: usize| FlipTable::randomized_response(&(setup.epsilon.exact() / BigInt::from(shared)));
         IndividualNoise::Flips((1..=touched).map(table).collect::<Result<_, _>>()?)
     };

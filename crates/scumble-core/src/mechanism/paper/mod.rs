@@ -1,7 +1,8 @@
 //! The algorithms of \[LL23\], one file each, to be read beside the paper.
 //!
 //! Lines of an algorithm's box are counted from 1, beginning with the first after Input and Output; lines that only
-//! name a variant are not counted. A comment `// line 3: ...` marks where that line is carried out, or where its
+//! name a variant are not counted. (The paper prints numbers that count Input and Output too: its line 7 of Algorithm 8
+//! is line 5 here.) A comment `// line 3: ...` marks where that line is carried out, or where its
 //! number is fixed. The line that applies the projection, and the one that adds the noise or flips the sign, run for
 //! every row in [`Perturbation::apply`](super::Perturbation::apply); here their numbers are fixed.
 

@@ -5,6 +5,7 @@
 use super::{Perturbation, level, round_shift};
 use crate::noise::{BlockFlips, BlockNoise, BlockSymbols, LaneSource, Source};
 use crate::projection::{LANES, Sketches};
+use crate::simd::Aligned;
 
 /// What a block of projected values has become.
 #[derive(Debug, Clone, Default)]
@@ -84,7 +85,12 @@ impl BlockPerturbation {
                 x.iter_mut().zip(&out.noise).for_each(|(x, &n)| *x = x.saturating_add(n.into()));
                 out.wide_noise.iter().for_each(|&(at, n)| x[at] = x[at].saturating_add(n));
             }
-            (Self::Flips(_) | Self::Symbols(_), Sketches::I64(_)) => unreachable!("their bound fits 32 bits"),
+            // Dense sums are as wide as their terms ask for; the bound says that the values fit.
+            (Self::Flips(_) | Self::Symbols(_), Sketches::I64(x)) => {
+                let mut narrow = Aligned::<i32>::new(x.len());
+                narrow.iter_mut().zip(x.iter()).for_each(|(narrow, &x)| *narrow = x as i32);
+                self.apply(&mut Sketches::I32(narrow), out, source);
+            }
         }
     }
 }

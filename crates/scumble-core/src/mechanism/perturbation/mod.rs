@@ -1,10 +1,10 @@
-//! What is done to the projected integers: the six ways in which the algorithms make them private.
+//! What is done to the projected integers: six ways, of which the last, individual DP, is not private.
 //!
 //! Nothing here chooses a number: the algorithm's file has fixed and checked them all before any data is read.
 
 mod block;
 mod classes;
-mod law;
+mod probability;
 mod radius;
 
 pub(crate) use block::{BlockPerturbation, Released};

@@ -23,7 +23,8 @@ use crate::mechanism::perturbation::Perturbation;
 use crate::mechanism::recipe::Recipe;
 use crate::noise::SecretRng;
 use crate::privacy::{Promise, Unit};
-use crate::projection::{Projection, ProjectionKind, TableKind};
+use crate::projection::{Projection, ProjectionKind, PublicTable, TableKind};
+use crate::vectors::Grid;
 use num_rational::BigRational;
 
 /// Steps of the range on the automatic grid: far finer than the weights.
@@ -48,13 +49,18 @@ fn recipe(
     setup.allow_units(&[Unit::Record], NoProof::WholeRecord)?;
     let parameters = setup.parameters;
     let grid = setup.grid(STEPS)?;
-    let projection = if let Some(file) = parameters.components.as_ref().filter(|_| cfg!(feature = "host")) {
+    let projection = if let Some(file) = &parameters.components {
         let table = file.table(TableKind::Components, parameters.dim)?;
         let (_, k) = table.shape();
         if k != parameters.k || parameters.projection.is_some() || parameters.bins.is_some() {
             return Err(MechanismError::Components { k }.into());
         }
-        Projection::with_components(table.clone(), parameters.seed, grid.step())
+        let projection = Projection::with_components(table.clone(), parameters.seed, grid.step());
+        // Utility alone: a campaign is checked where it is made, and a device has no room for it.
+        if cfg!(feature = "host") {
+            check_units(table, &projection, &grid)?;
+        }
+        projection
     } else if parameters.projection.is_none() && parameters.k > parameters.dim {
         Projection::new(ProjectionKind::Rademacher, parameters.seed, parameters.dim, parameters.k)?
     } else {
@@ -65,14 +71,27 @@ fn recipe(
     Ok(Recipe { grid, projection, perturbation: Perturbation::Cap(cap), promise })
 }
 
+/// Refuses a centre that no row of the range can reach: every row would give the same bits.
+fn check_units(table: &PublicTable, projection: &Projection, grid: &Grid) -> Result<(), ParameterError> {
+    let mut most = vec![0; projection.k()];
+    for attribute in 0..projection.dim() {
+        most.iter_mut().zip(table.row(attribute)).for_each(|(most, &w)| *most += i128::from(w.unsigned_abs()));
+    }
+    // The centre was not rounded to the grid: a step more.
+    let steps = i128::from(grid.largest()) + 1;
+    match projection.centres().iter().zip(most).all(|(centre, most)| i128::from(centre.abs()) <= most * steps) {
+        true => Ok(()),
+        false => Err(MechanismError::ComponentsUnits.into()),
+    }
+}
+
 impl Cap {
     /// Replaces the projected row by bits 0 and 1.
     pub(crate) fn apply(&self, x: &mut [i64], rng: &mut SecretRng) {
         match self {
             Self::Privcube(cube) => cube.apply(x, rng),
             Self::Signcap(cap) => cap.apply(x, rng),
-            Self::Privbook(book) if cfg!(feature = "host") => book.apply_rows(x, |_, draw| draw(rng)),
-            Self::Privbook(_) => unreachable!("a table, not on a device"),
+            Self::Privbook(book) => book.apply_rows(x, |_, draw| draw(rng)),
         }
     }
 

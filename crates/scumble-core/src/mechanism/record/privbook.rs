@@ -54,9 +54,7 @@ impl fmt::Debug for Privbook {
 pub(crate) fn new(setup: &Setup<'_>) -> Result<Recipe, ParameterError> {
     setup.allow_units(&[Unit::Record], NoProof::WholeRecord)?;
     let parameters = setup.parameters;
-    let Some(file) = parameters.book.as_ref().filter(|_| cfg!(feature = "host")) else {
-        return Err(MechanismError::NoBook.into());
-    };
+    let Some(file) = &parameters.book else { return Err(MechanismError::NoBook.into()) };
     let table = file.table(TableKind::Book, parameters.dim)?;
     let (grid, projection) = (setup.grid(STEPS)?, setup.projection(&["none"])?);
     let book = Privbook::new(table, grid.largest(), setup.epsilon.exact())?;

@@ -1,6 +1,6 @@
 //! The kernels for AVX2.
 
-use super::{Cuts, FLIP_CLASSES, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
+use super::{Cuts, FLIP_CLASSES, Guide, LANES, OCTAVES, Prefixes, Reciprocal, UNUSED, scalar};
 use crate::simd::avx2::{in_order, load, store, twice};
 use std::arch::x86_64::*;
 
@@ -16,27 +16,35 @@ pub(super) fn list(mut mask: u32, first: usize, ties: &mut Vec<u32>) {
 /// The classes of the 32 values of an output, as bytes in order.
 struct Classifier<'a> {
     cuts: &'a [i16],
-    reciprocal: Option<[__m256i; 2]>,
+    reciprocal: Option<([__m256i; 2], Option<[__m256i; 2]>)>,
 }
 
 impl<'a> Classifier<'a> {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn new(cuts: &'a Cuts) -> Self {
-        let reciprocal =
-            cuts.reciprocal.map(|(offset, factor)| [_mm256_set1_epi16(offset), _mm256_set1_epi16(factor as i16)]);
+        let reciprocal = cuts.reciprocal.map(|Reciprocal { offset, factor, ends }| {
+            let ends = ends.map(|(low, high)| [low, high].map(|end| _mm256_set1_epi16(end)));
+            ([offset, factor as i16].map(|number| _mm256_set1_epi16(number)), ends)
+        });
         Self { cuts: &cuts.cuts, reciprocal }
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
     fn classes(&self, x: &[i16]) -> __m256i {
-        let (first, second) = (load(x), load(&x[16..]));
+        let (mut first, mut second) = (load(x), load(&x[16..]));
         let (first, second) = match self.reciprocal {
-            Some([offset, factor]) => (
-                _mm256_mulhi_epu16(_mm256_add_epi16(first, offset), factor),
-                _mm256_mulhi_epu16(_mm256_add_epi16(second, offset), factor),
-            ),
+            Some(([offset, factor], ends)) => {
+                if let Some([low, high]) = ends {
+                    first = _mm256_min_epi16(_mm256_max_epi16(first, low), high);
+                    second = _mm256_min_epi16(_mm256_max_epi16(second, low), high);
+                }
+                (
+                    _mm256_mulhi_epu16(_mm256_add_epi16(first, offset), factor),
+                    _mm256_mulhi_epu16(_mm256_add_epi16(second, offset), factor),
+                )
+            }
             None => {
                 let mut classes = (_mm256_setzero_si256(), _mm256_setzero_si256());
                 for &cut in self.cuts {

@@ -1,7 +1,7 @@
 //! The kernels for AVX-512: 32 values per register as 16-bit words, answers as masks, tables of 32 words per register.
 
 use super::avx2::list;
-use super::{Cuts, FLIP_CLASSES, Guide, LANES, OCTAVES, Prefixes, UNUSED, scalar};
+use super::{Cuts, FLIP_CLASSES, Guide, LANES, OCTAVES, Prefixes, Reciprocal, UNUSED, scalar};
 use crate::simd::avx2;
 use crate::simd::avx512::load;
 use std::arch::x86_64::*;
@@ -9,15 +9,17 @@ use std::arch::x86_64::*;
 /// The classes of the 32 values of an output.
 struct Classifier<'a> {
     cuts: &'a [i16],
-    reciprocal: Option<[__m512i; 2]>,
+    reciprocal: Option<([__m512i; 2], Option<[__m512i; 2]>)>,
 }
 
 impl<'a> Classifier<'a> {
     #[inline]
     #[target_feature(enable = "avx512bw")]
     fn new(cuts: &'a Cuts) -> Self {
-        let reciprocal =
-            cuts.reciprocal.map(|(offset, factor)| [_mm512_set1_epi16(offset), _mm512_set1_epi16(factor as i16)]);
+        let reciprocal = cuts.reciprocal.map(|Reciprocal { offset, factor, ends }| {
+            let ends = ends.map(|(low, high)| [low, high].map(|end| _mm512_set1_epi16(end)));
+            ([offset, factor as i16].map(|number| _mm512_set1_epi16(number)), ends)
+        });
         Self { cuts: &cuts.cuts, reciprocal }
     }
 
@@ -25,7 +27,10 @@ impl<'a> Classifier<'a> {
     #[target_feature(enable = "avx512bw")]
     fn classes(&self, x: __m512i) -> __m512i {
         match self.reciprocal {
-            Some([offset, factor]) => _mm512_mulhi_epu16(_mm512_add_epi16(x, offset), factor),
+            Some(([offset, factor], ends)) => {
+                let x = ends.map_or(x, |[low, high]| _mm512_min_epi16(_mm512_max_epi16(x, low), high));
+                _mm512_mulhi_epu16(_mm512_add_epi16(x, offset), factor)
+            }
             None => {
                 let mut classes = _mm512_setzero_si512();
                 for &cut in self.cuts {

@@ -94,8 +94,24 @@ pub(crate) struct Cuts {
     bound: i16,
     /// The class of every value up to the bound, in order.
     classes: Vec<u8>,
-    /// `class(x) = (x + offset) * factor >> 16` in 16 unsigned bits, where that holds for every single value.
-    reciprocal: Option<(i16, u16)>,
+    /// The same in a few instructions, where it can be.
+    reciprocal: Option<Reciprocal>,
+}
+
+/// `class(x) = (x + offset) * factor >> 16` in 16 unsigned bits, for every single value.
+#[derive(Debug, Clone, Copy)]
+struct Reciprocal {
+    offset: i16,
+    factor: u16,
+    /// Values are brought between these first: the last value of the first class, the first one of the last.
+    ends: Option<(i16, i16)>,
+}
+
+impl Reciprocal {
+    fn class(&self, x: i16) -> u32 {
+        let x = self.ends.map_or(x, |(low, high)| x.clamp(low, high));
+        (u32::from(x.wrapping_add(self.offset) as u16) * u32::from(self.factor)) >> 16
+    }
 }
 
 impl Cuts {
@@ -128,18 +144,21 @@ impl Cuts {
         usize::from(self.classes[at as usize])
     }
 
-    /// Offset and factor for evenly spaced cuts, up to rounding: those around the likely ones, tried on every value.
-    fn find_reciprocal(&self) -> Option<(i16, u16)> {
+    /// A reciprocal for evenly spaced cuts, up to rounding: those around the likely one, tried on every value. The first
+    /// and the last class may be wider than the others.
+    fn find_reciprocal(&self) -> Option<Reciprocal> {
         let [first, .., last] = self.cuts[..] else { return None };
+        let ends = (first, last.checked_add(1)?);
         let (first, steps) = (i32::from(first), self.cuts.len() as i32 - 1);
         let width = i32::from(last) - first;
         let likely = (width / steps - 1 - first, (steps << 16) / width); // the value after the first cut becomes a step
-        let tries = (-1..=1).flat_map(|o| (0..=2).map(move |f| (likely.0 + o, likely.1 + f)));
-        let tries = tries.filter_map(|(o, f)| Some((i16::try_from(o).ok()?, u16::try_from(f).ok()?)));
-        tries.into_iter().find(|&(offset, factor)| {
-            let class = |x: i16| (u32::from(x.wrapping_add(offset) as u16) * u32::from(factor)) >> 16;
-            (-self.bound..=self.bound).zip(&self.classes).all(|(x, &found)| class(x) == u32::from(found))
-        })
+        let tries = (-1..=1).flat_map(|o| (-1..=2).map(move |f| (likely.0 + o, likely.1 + f)));
+        let tries = tries.filter_map(|(o, f)| Some((o as i16, u16::try_from(f).ok()?))); // sums wrap
+        let holds = |it: &Reciprocal| {
+            (-self.bound..=self.bound).zip(&self.classes).all(|(x, &found)| it.class(x) == u32::from(found))
+        };
+        let with = |ends| tries.clone().map(move |(offset, factor)| Reciprocal { offset, factor, ends }).find(holds);
+        with(None).or_else(|| with(Some(ends)))
     }
 }
 
@@ -182,4 +201,26 @@ kernel! {
     /// Signed magnitudes by a guide: bit 31 of a random little-endian word is the sign, the others are a draw that chooses
     /// the cell and is compared with its threshold. Draws that tie or fall into a crowded cell are listed.
     guided(guide: &Guide, random: &[u8], out: &mut [i16], ties: &mut Vec<u32>)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Levels that end early, as real laws do: evenly spaced cuts around zero and two wide classes at the ends. All values
+    /// go by a reciprocal, whose answers the constructor has compared one by one. (16 bits of it are too few for wider steps.)
+    #[test]
+    fn even_cuts_have_a_reciprocal_however_far_values_reach() {
+        for (step, levels) in [(255, 4), (255, 12), (256, 11), (1, 3), (20, 15), (7, 1), (2048, 15)] {
+            for bound in [step * levels, step * levels + 1, 5 * step * levels, 32_767, 62_720] {
+                let level =
+                    |x: i64| if x > 0 { ((x - 1) / step).min(levels - 1) + 1 } else { -(-x / step).min(levels - 1) };
+                let cuts = Cuts::new(bound, FLIP_CLASSES, |a, b| level(a) == level(b)).unwrap();
+                assert!(cuts.cuts.len() < 2 || cuts.reciprocal.is_some(), "{step} {levels} {bound}: {:?}", cuts.cuts);
+            }
+        }
+        let uneven =
+            Cuts::new(1000, FLIP_CLASSES, |a, b| [0, 1, 100].map(|cut| a > cut) == [0, 1, 100].map(|cut| b > cut));
+        assert!(uneven.unwrap().reciprocal.is_none());
+    }
 }

@@ -1,7 +1,7 @@
 //! The kernels for NEON: an output is two registers of bytes. Guided draws look up cells singly, like the plain kernel.
 
 pub(super) use super::scalar::guided;
-use super::{CLASSES, Cuts, FLIP_CLASSES, LANES, Prefixes};
+use super::{CLASSES, Cuts, FLIP_CLASSES, LANES, Prefixes, Reciprocal};
 use crate::simd::neon::{load, store};
 use std::arch::aarch64::*;
 
@@ -34,7 +34,8 @@ fn narrowed([a, b]: [uint16x8_t; 2]) -> uint8x16_t {
 #[target_feature(enable = "neon")]
 fn classes(cuts: &Cuts, x: [int16x8_t; 2]) -> uint8x16_t {
     narrowed(match cuts.reciprocal {
-        Some((offset, factor)) => x.map(|x| {
+        Some(Reciprocal { offset, factor, ends }) => x.map(|x| {
+            let x = ends.map_or(x, |(low, high)| vminq_s16(vmaxq_s16(x, vdupq_n_s16(low)), vdupq_n_s16(high)));
             let x = vreinterpretq_u16_s16(vaddq_s16(x, vdupq_n_s16(offset)));
             let products = [vmull_n_u16(vget_low_u16(x), factor), vmull_high_n_u16(x, factor)];
             let [a, b] = products.map(|product| vreinterpretq_u16_u32(product));

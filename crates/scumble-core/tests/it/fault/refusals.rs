@@ -1,10 +1,10 @@
 //! Combinations that are not private, or that cannot be shown to be, are refused with a reason and a way out.
 
-use scumble_core::error::ParameterError;
+use scumble_core::error::{MechanismError, ParameterError};
 use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Perturbation, Required};
 use scumble_core::noise::Noise;
 use scumble_core::privacy::Unit;
-use scumble_core::projection::Seed;
+use scumble_core::projection::{Origin, Partition, PublicTable, Seed, TableFile};
 use scumble_core::vectors::Range;
 
 fn build(id: MechanismId, adjust: impl Fn(&mut Parameters)) -> Result<Mechanism, ParameterError> {
@@ -201,4 +201,65 @@ fn what_takes_too_long_to_check() {
         assert!(error.to_string().contains("takes too long to check"), "{id}: {error}");
     }
     assert!(start.elapsed().as_secs() < 60);
+}
+
+/// A centre that no row can reach would give every row the same bits, and spend epsilon on nothing.
+#[test]
+fn components_of_other_units() {
+    let with_centre = |centre: f32| {
+        let weights = (0..32 * 8).map(|i| (i * 7919 % 201) as i16 - 100).collect();
+        let table = PublicTable::components(vec![centre; 32], weights, 0.01, Origin::Made).unwrap();
+        build(MechanismId::Privcube, |p| {
+            p.unit = Unit::Record;
+            p.components = Some(TableFile::of(table.clone()));
+        })
+    };
+    for within in [0.0, 0.4, 1.0, -1.0] {
+        assert!(with_centre(within).is_ok(), "{within}");
+    }
+    for beyond in [255.0, -1e6, f32::MAX] {
+        let error = with_centre(beyond).unwrap_err();
+        assert_eq!(error, MechanismError::ComponentsUnits.into(), "{beyond}");
+    }
+}
+
+/// Guesses that are no numbers would be written into certificates that nobody can read again.
+#[test]
+fn guesses_are_numbers() {
+    let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 5e-324, 1e-200, 1e200, 1e308];
+    for id in [MechanismId::DpOporpZones, MechanismId::DpOporpLattice, MechanismId::DpOporpLaplace] {
+        for norm in numbers {
+            let error = build(id, |p| p.norm = Some(norm)).unwrap_err();
+            assert!(error.to_string().starts_with("‹norm› must be above 0"), "{id} {norm}: {error}");
+        }
+        for density in numbers.into_iter().chain([1.5]) {
+            let error = build(id, |p| p.density = Some(density)).unwrap_err();
+            assert!(error.to_string().starts_with("‹density› is a share"), "{id} {density}: {error}");
+        }
+        for norm in [1e-150, 1e-9, 1.0, 1e9, 1e150] {
+            assert!(build(id, |p| p.norm = Some(norm)).is_ok(), "{id} {norm}");
+        }
+        for density in [1e-12, 0.04, 1.0] {
+            assert!(build(id, |p| p.density = Some(density)).is_ok(), "{id} {density}");
+        }
+        // Whatever comes of it, it is no panic.
+        for epsilon in [5e-324, 1e-300, 1e-12, 299.0] {
+            drop(build(id, |p| p.epsilon = epsilon));
+        }
+    }
+}
+
+/// The law of a hostile file of bins is refused, whatever is cut by it.
+#[test]
+fn bins_of_other_units() {
+    for id in [MechanismId::DpOporpZones, MechanismId::DpOporpLattice, MechanismId::DpSignoporpCeil] {
+        for law in ["1".to_owned() + &"0".repeat(160), "1000".into()] {
+            let bin = |b: usize| format!("bin +{} +{}\nlaw -{law} {law}\n", 2 * b, 2 * b + 1);
+            let text =
+                format!("scumble-bins 1\nattributes 32\nbins 8\nfrom made\n{}", (0..8).map(bin).collect::<String>());
+            let partition = Partition::from_file(text.as_bytes()).unwrap();
+            let error = build(id, |p| p.bins = Some(partition.clone())).unwrap_err();
+            assert_eq!(error, MechanismError::BinsUnits.into(), "{id}");
+        }
+    }
 }

@@ -46,7 +46,7 @@ pub fn recall(
     precision_recall(&rankings, truth, &[TOP])[0].recall
 }
 
-/// All 60,000 rows of MNIST, 100 queries from its test set, epsilon 5, 256 bits a row.
+/// All 60,000 rows of MNIST, 100 queries from its test set, epsilon 5, 256 bits per row.
 #[test]
 fn mnist_one_bit_is_twice_and_three_symbols_two_and_a_half_times_the_papers_best() {
     let (Some(train), Some(test)) = (data("mnist/train-images-idx3-ubyte.gz"), data("mnist/t10k-images-idx3-ubyte.gz"))
@@ -131,13 +131,13 @@ fn spam_is_told_from_one_bit_and_from_what_plan_chooses_better_than_from_the_pap
     let found = classification(train, test, &candidates, &settings, &mut |_, _| ()).unwrap();
     for epsilon in epsilons {
         let [rr, smooth, bit, auto] =
-            candidates.each_ref().map(|c| found.estimate(|o| o.design == c.name && o.epsilon == epsilon).unwrap().mean);
+            candidates.each_ref().map(|c| found.average(|o| o.design == c.name && o.epsilon == epsilon).unwrap().mean);
         println!("epsilon {epsilon}: signs {rr:.3} {smooth:.3}, bit {bit:.3}, auto {auto:.3}");
         assert!(bit.min(auto) > rr.max(smooth), "{epsilon}: {rr} {smooth} {bit} {auto}");
     }
     let settings = Settings { epsilons: vec![3.0], repetitions: 4, ..settings };
     let found = classification(train, test, &candidates[..3], &settings, &mut |_, _| ()).unwrap();
-    let [rr, smooth, bit] = [0, 1, 2].map(|i| found.estimate(|o| o.design == candidates[i].name).unwrap().mean);
+    let [rr, smooth, bit] = [0, 1, 2].map(|i| found.average(|o| o.design == candidates[i].name).unwrap().mean);
     println!("epsilon 3: signs {rr:.3} {smooth:.3}, bit {bit:.3}");
     assert!(bit > rr.max(smooth) + 0.04, "{rr} {smooth} {bit}");
 }

@@ -9,11 +9,15 @@ pub(super) enum Codec {
     None,
     Snappy,
     Gzip,
+    #[cfg(feature = "brotli")]
     Brotli,
     /// Blocks with Hadoop's lengths before them, a frame, or a bare block: all three were written under this name.
+    #[cfg(feature = "lz4")]
     Lz4,
+    #[cfg(feature = "zstd")]
     Zstd,
     /// A bare block.
+    #[cfg(feature = "lz4")]
     Lz4Raw,
 }
 
@@ -23,10 +27,20 @@ impl Codec {
             0 => Self::None,
             1 => Self::Snappy,
             2 => Self::Gzip,
+            #[cfg(feature = "brotli")]
             4 => Self::Brotli,
+            #[cfg(feature = "lz4")]
             5 => Self::Lz4,
+            #[cfg(feature = "zstd")]
             6 => Self::Zstd,
+            #[cfg(feature = "lz4")]
             7 => Self::Lz4Raw,
+            #[cfg(not(all(feature = "brotli", feature = "lz4", feature = "zstd")))]
+            4..=7 => {
+                return Err(Damaged(
+                    "this build lacks the compression: enable brotli, lz4 or zstd of the crate scumble",
+                ));
+            }
             3 => return Err(Damaged("LZO compression is not supported; write the file with snappy or zstd")),
             _ => return Err(Damaged("unknown compression")),
         })
@@ -37,9 +51,13 @@ impl Codec {
         let most = match self {
             Self::None => 1,
             Self::Snappy => 32,
+            #[cfg(feature = "lz4")]
             Self::Lz4 | Self::Lz4Raw => 256,
             Self::Gzip => 1040,
-            Self::Brotli | Self::Zstd => return true,
+            #[cfg(feature = "brotli")]
+            Self::Brotli => return true,
+            #[cfg(feature = "zstd")]
+            Self::Zstd => return true,
         };
         plain <= packed.saturating_mul(most)
     }
@@ -59,9 +77,13 @@ impl Codec {
                 snap::raw::Decoder::new().decompress(packed, out).map_err(|_| BAD)?
             }
             Self::Gzip => read_all(flate2::read::MultiGzDecoder::new(packed), out).ok_or(BAD)?,
+            #[cfg(feature = "brotli")]
             Self::Brotli => read_all(brotli_decompressor::Decompressor::new(packed, 1 << 16), out).ok_or(BAD)?,
+            #[cfg(feature = "zstd")]
             Self::Zstd => zstd::bulk::decompress_to_buffer(packed, out).map_err(|_| BAD)?,
+            #[cfg(feature = "lz4")]
             Self::Lz4Raw => lz4_flex::block::decompress_into(packed, out).map_err(|_| BAD)?,
+            #[cfg(feature = "lz4")]
             Self::Lz4 => hadoop(packed, out)
                 .or_else(|| read_all(lz4_flex::frame::FrameDecoder::new(packed), out))
                 .or_else(|| lz4_flex::block::decompress_into(packed, out).ok())
@@ -77,11 +99,15 @@ impl Codec {
         let written = match self {
             Self::Snappy => snappy(packed, out),
             Self::Gzip => read_all(flate2::bufread::MultiGzDecoder::new(packed), out),
+            #[cfg(feature = "brotli")]
             Self::Brotli => read_all(brotli_decompressor::Decompressor::new(packed, 1 << 16), out),
+            #[cfg(feature = "zstd")]
             Self::Zstd => {
                 zstd::stream::read::Decoder::with_buffer(packed).ok().and_then(|stream| read_all(stream, out))
             }
-            Self::None | Self::Lz4 | Self::Lz4Raw => return None,
+            #[cfg(feature = "lz4")]
+            Self::Lz4 | Self::Lz4Raw => return None,
+            Self::None => return None,
         };
         Some(if written == Some(out.len()) { Ok(()) } else { Err(Damaged("a page does not decompress")) })
     }
@@ -141,6 +167,7 @@ fn read_all(mut stream: impl Read, out: &mut [u8]) -> Option<usize> {
 }
 
 /// Blocks, each after its plain and its packed length in 4 big-endian bytes.
+#[cfg(feature = "lz4")]
 fn hadoop(mut packed: &[u8], out: &mut [u8]) -> Option<usize> {
     let mut written = 0usize;
     while !packed.is_empty() {
@@ -155,7 +182,7 @@ fn hadoop(mut packed: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(written)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "brotli", feature = "lz4", feature = "zstd"))]
 mod tests {
     use super::*;
 

@@ -6,7 +6,7 @@ use super::hybrid::Hybrid;
 use super::pages::{Body, Column as Chunk, Holds, Read, Walk};
 use super::thrift::{CUT_SHORT, Damaged};
 use super::values::{self, Encoding, Texts};
-use crate::columns::{Column, Kind};
+use crate::columns::{Column, ColumnKind};
 use crate::files::error::{ReadError, ReadErrorKind};
 use crate::files::input::Pool;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(in crate::files) struct Carried {
     pub(super) name: String,
     pub(super) leaf: Leaf,
     pub(super) meaning: Meaning,
-    pub(in crate::files) kind: Kind,
+    pub(in crate::files) kind: ColumnKind,
 }
 
 /// Reads one chunk of such a column.

@@ -143,17 +143,17 @@ impl Footer {
         let mut elements = elements.into_iter();
         let mut chunks = 0;
         let Content::Group(columns) = node(&mut elements, &mut chunks, 0)?.content else {
-            return Err(Damaged("the schema is no group"));
+            return Err(Damaged("the schema is not a group"));
         };
         if elements.next().is_some() {
             return Err(Damaged("the schema has columns outside its groups"));
         }
         if groups.iter().any(|group: &Group| group.chunks.len() != chunks) {
-            return Err(Damaged("a row group has not one chunk for each column"));
+            return Err(Damaged("a row group does not have one chunk for each column"));
         }
         let total = groups.iter().try_fold(0u64, |total, group| total.checked_add(group.rows));
         if total != Some(rows) {
-            return Err(Damaged("the row groups have not as many rows as the file"));
+            return Err(Damaged("the row groups do not have as many rows as the file"));
         }
         Ok(Self { rows, columns, groups, pairs })
     }
@@ -302,13 +302,13 @@ fn chunk(input: &mut Input<'_>, kind: Kind) -> Result<Chunk> {
     let mut found = None;
     structure(input, kind, |input, id, kind| {
         match id {
-            1 => return Err(Damaged("a column lies in another file")),
+            1 => return Err(Damaged("a column is in another file")),
             3 => found = Some(column(input, kind)?),
             _ => input.skip(kind)?,
         }
         Ok(())
     })?;
-    found.ok_or(Damaged("a chunk says nothing about itself"))
+    found.ok_or(Damaged("a chunk has no metadata"))
 }
 
 fn column(input: &mut Input<'_>, kind: Kind) -> Result<Chunk> {

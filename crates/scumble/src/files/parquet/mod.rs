@@ -29,7 +29,7 @@ use super::array::Element;
 use super::columns::find_column;
 use super::error::{ReadError, ReadErrorKind};
 use super::input;
-use crate::columns::Kind;
+use crate::columns::ColumnKind;
 use flat::Carried;
 use footer::{Content, Footer, Leaf, Meaning, Node, Occurs, Physical};
 use std::fs::File;
@@ -138,13 +138,13 @@ fn read_footer(path: &Path, file: &File, size: u64) -> Result<Footer, ReadError>
 }
 
 /// What a column of ids or labels holds.
-fn kind(node: &Node, physical: Physical, is_id: bool) -> Option<Kind> {
+fn kind(node: &Node, physical: Physical, is_id: bool) -> Option<ColumnKind> {
     Some(match (physical, node.meaning) {
-        (Physical::ByteArray, Meaning::Text) => Kind::Text,
-        (Physical::Int32 | Physical::Int64, Meaning::Plain | Meaning::Integer { .. }) => Kind::Int,
-        (Physical::Boolean, Meaning::Plain) if !is_id => Kind::Int,
-        (Physical::Float | Physical::Double, Meaning::Plain) if !is_id => Kind::Float,
-        (Physical::Fixed(2), Meaning::Float16) if !is_id => Kind::Float,
+        (Physical::ByteArray, Meaning::Text) => ColumnKind::Text,
+        (Physical::Int32 | Physical::Int64, Meaning::Plain | Meaning::Integer { .. }) => ColumnKind::Int,
+        (Physical::Boolean, Meaning::Plain) if !is_id => ColumnKind::Int,
+        (Physical::Float | Physical::Double, Meaning::Plain) if !is_id => ColumnKind::Float,
+        (Physical::Fixed(2), Meaning::Float16) if !is_id => ColumnKind::Float,
         _ => return None,
     })
 }

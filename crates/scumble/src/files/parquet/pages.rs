@@ -315,7 +315,7 @@ impl Column {
         let mut stored = self.pool.lend(page.packed);
         self.file.read(page.at, &mut stored)?;
         if page.crc.is_some_and(|crc| crc32fast::hash(&stored) != crc) {
-            return Err(Damaged("a page does not have its checksum").into());
+            return Err(Damaged("a page does not match its checksum").into());
         }
         if codec == Codec::None {
             return Ok(stored);
@@ -342,7 +342,7 @@ impl Column {
                 return Ok(at..at);
             }
             if encoding != RUNS {
-                return Err(Damaged("levels have an encoding that was given up long ago; write the file again"));
+                return Err(Damaged("levels have an encoding that was abandoned long ago; write the file again"));
             }
             let length = bytes.get(at..at + 4).ok_or(CUT_SHORT)?;
             let start = at + 4;
@@ -368,7 +368,7 @@ impl Body {
             Encoding::DeltaTexts => {
                 let texts = Texts::delta_texts(bytes, self.count)?;
                 if (0..self.count).any(|i| texts.get(i).len() != width) {
-                    return Err(Damaged("values do not have their width"));
+                    return Err(Damaged("values are not as wide as their type says"));
                 }
                 texts.bytes
             }

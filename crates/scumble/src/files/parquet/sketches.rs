@@ -4,7 +4,7 @@ use super::flat::{Carried, Flat};
 use super::footer::{self, Leaf, Meaning, Physical};
 use super::vectors::{self, Part, Vectors};
 use super::{MOST_ROWS, Opened};
-use crate::columns::{Column, Kind};
+use crate::columns::{Column, ColumnKind};
 use crate::files::array::Element;
 use crate::files::error::{ReadError, ReadErrorKind};
 use crate::files::input::{self, Pool};
@@ -140,7 +140,7 @@ fn sketch_column(file: &Arc<Opened>) -> Result<SketchColumn, ReadError> {
             }
             Physical::ByteArray if node.meaning == Meaning::Plain => {
                 let (name, meaning) = (node.name.clone(), node.meaning);
-                return Ok(SketchColumn::Binary(Carried { name, leaf, meaning, kind: Kind::Text }));
+                return Ok(SketchColumn::Binary(Carried { name, leaf, meaning, kind: ColumnKind::Text }));
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use super::footer::{Group, Leaf};
 use super::pages::Column as Chunks;
 use super::vectors::{self, Vectors};
 use super::{MOST_ROWS, Opened};
-use crate::columns::{Column, Kind};
+use crate::columns::{Column, ColumnKind};
 use crate::files::array::{Element, saturate};
 use crate::files::batch::{Batch, Piece, Shared, Values};
 use crate::files::error::{self, ReadError, ReadErrorKind};
@@ -21,9 +21,9 @@ use std::sync::Arc;
 struct Fields {
     vector: String,
     element: Element,
-    id: Option<(String, Kind)>,
-    label: Option<(String, Kind)>,
-    person: Option<(String, Kind)>,
+    id: Option<(String, ColumnKind)>,
+    label: Option<(String, ColumnKind)>,
+    person: Option<(String, ColumnKind)>,
 }
 
 /// Where they are in one file.

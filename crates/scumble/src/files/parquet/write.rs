@@ -9,7 +9,8 @@
 use super::arrow_schema::{self, Number, Type};
 use super::hybrid::bits;
 use super::thrift::Output;
-use crate::columns::{Column, Kind};
+use crate::columns::{Column, ColumnKind};
+use crate::files::memory;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::{self, Write};
@@ -96,7 +97,7 @@ struct Chunk {
 
 impl<W: Write> FileWriter<W> {
     /// Begins a release whose ids and labels are of these kinds.
-    pub(crate) fn new(out: W, sketch: Sketch, [ids, labels]: [Option<Kind>; 2]) -> io::Result<Self> {
+    pub(crate) fn new(out: W, sketch: Sketch, [ids, labels]: [Option<ColumnKind>; 2]) -> io::Result<Self> {
         let fields = [("id", ids), ("label", labels)].into_iter();
         let fields = fields.filter_map(|(name, kind)| Some((name.to_owned(), field_type(kind?))));
         Self::start(out, Some(sketch), fields.collect())
@@ -167,6 +168,10 @@ impl<W: Write> FileWriter<W> {
     fn write_page(&mut self, sketch: Sketch, values: &[u8]) -> io::Result<()> {
         let page = Page { rows: values.len() / sketch.row_bytes(), dictionary: false, head: &[], values };
         let Group { pages, sketches, .. } = &mut self.group;
+        if pages.capacity() == 0 {
+            pages.reserve(GROUP_BYTES + 2 * PAGE_BYTES);
+            memory::in_huge_pages(pages);
+        }
         page.write(pages, &mut 0, sketch.list(), sketches)
     }
 
@@ -380,7 +385,7 @@ impl<W: Write> FileWriter<W> {
 /// Writes a table of columns of one length. Floats are stored in four bytes where `narrow` names their column.
 pub fn write_table<W: Write>(out: W, columns: &[(&str, &Column)], narrow: &[&str]) -> io::Result<W> {
     let field = |(name, column): &(&str, &Column)| match column.kind() {
-        Kind::Float if narrow.contains(name) => ((*name).to_owned(), Type::Float32),
+        ColumnKind::Float if narrow.contains(name) => ((*name).to_owned(), Type::Float32),
         kind => ((*name).to_owned(), field_type(kind)),
     };
     let mut writer = FileWriter::start(out, None, columns.iter().map(field).collect())?;
@@ -400,9 +405,9 @@ fn put(out: &mut impl Write, at: &mut u64, parts: &[&[u8]]) -> io::Result<()> {
 impl Group {
     fn new(fields: &[(String, Type)]) -> Self {
         let kind = |kind| match kind {
-            Type::Float32 | Type::Float64 => Kind::Float,
-            Type::Text => Kind::Text,
-            Type::Int(_) | Type::Bytes(_) | Type::List(..) => Kind::Int,
+            Type::Float32 | Type::Float64 => ColumnKind::Float,
+            Type::Text => ColumnKind::Text,
+            Type::Int(_) | Type::Bytes(_) | Type::List(..) => ColumnKind::Int,
         };
         let columns = fields.iter().map(|(_, found)| Column::new(kind(*found))).collect();
         Self { rows: 0, bytes: 0, waiting: Vec::new(), pages: Vec::new(), sketches: Chunk::default(), columns }
@@ -498,11 +503,11 @@ fn pack(numbers: impl ExactSizeIterator<Item = u32>, width: u32, out: &mut Vec<u
 }
 
 /// The type that a column of such values has.
-fn field_type(kind: Kind) -> Type {
+fn field_type(kind: ColumnKind) -> Type {
     match kind {
-        Kind::Int => Type::Int(64),
-        Kind::Float => Type::Float64,
-        Kind::Text => Type::Text,
+        ColumnKind::Int => Type::Int(64),
+        ColumnKind::Float => Type::Float64,
+        ColumnKind::Text => Type::Text,
     }
 }
 

@@ -85,43 +85,47 @@ pub(super) fn look_up(row: &[u8], tables: &[[[f32; 8]; 256]], sums: &mut [f32; 8
     scalar::look_up(row, tables, sums);
 }
 
+/// Queries whose sums fit sixteen registers.
+const HALF: usize = QUERIES / 2;
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn dots(rows: [&[f32]; TILE], queries: &[&[f32]], out: &mut [[f32; TILE]]) {
+    for (queries, out) in queries.chunks(HALF).zip(out.chunks_mut(HALF)) {
+        let mut sums = [[0.0; TILE]; HALF];
+        let queries = std::array::from_fn(|q| queries[q.min(queries.len() - 1)]); // the last once more
+        three_dots(rows, queries, &mut sums);
+        out.iter_mut().zip(sums).for_each(|(out, sums)| *out = sums);
+    }
+}
+
 /// Twelve running sums of eight lanes. A step holds three queries and reads one row after the other: with the sums these are
 /// all sixteen registers, and one that spilled would make every step wait for its store.
-macro_rules! dots_kernel {
-    ($features:literal) => {
-        #[target_feature(enable = $features)]
-        pub(in crate::search::kernels) fn dots(
-            rows: [&[f32]; TILE],
-            queries: [&[f32]; QUERIES],
-            out: &mut [[f32; TILE]; QUERIES],
-        ) {
-            let steps = rows[0].len() / CHUNK;
-            let (row_ends, query_ends) = (rows.map(|row| end(row)), queries.map(|query| end(query)));
-            let rows = rows.map(|row| &row.as_chunks::<CHUNK>().0[..steps]);
-            let queries = queries.map(|query| &query.as_chunks::<CHUNK>().0[..steps]);
-            let mut sums = [[_mm256_setzero_ps(); QUERIES]; TILE];
-            for at in 0..steps {
-                let queries = queries.map(|query| load_floats(&query[at]));
-                for (sums, row) in sums.iter_mut().zip(rows) {
-                    let row = load_floats(&row[at]);
-                    sums.iter_mut().zip(queries).for_each(|(sum, query)| *sum = _mm256_fmadd_ps(query, row, *sum));
-                }
-            }
-            for (sums, row) in sums.iter_mut().zip(row_ends) {
-                for (sum, query) in sums.iter_mut().zip(query_ends) {
-                    if let (Some(row), Some(query)) = (row, query) {
-                        *sum = _mm256_fmadd_ps(query, row, *sum);
-                    }
-                }
-            }
-            for (q, out) in out.iter_mut().enumerate() {
-                add_lanes(sums.map(|sums| sums[q]), out);
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn three_dots(rows: [&[f32]; TILE], queries: [&[f32]; HALF], out: &mut [[f32; TILE]; HALF]) {
+    let steps = rows[0].len() / CHUNK;
+    let (row_ends, query_ends) = (rows.map(|row| end(row)), queries.map(|query| end(query)));
+    let rows = rows.map(|row| &row.as_chunks::<CHUNK>().0[..steps]);
+    let queries = queries.map(|query| &query.as_chunks::<CHUNK>().0[..steps]);
+    let mut sums = [[_mm256_setzero_ps(); HALF]; TILE];
+    for at in 0..steps {
+        let queries = queries.map(|query| load_floats(&query[at]));
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let row = load_floats(&row[at]);
+            sums.iter_mut().zip(queries).for_each(|(sum, query)| *sum = _mm256_fmadd_ps(query, row, *sum));
+        }
+    }
+    for (sums, row) in sums.iter_mut().zip(row_ends) {
+        for (sum, query) in sums.iter_mut().zip(query_ends) {
+            if let (Some(row), Some(query)) = (row, query) {
+                *sum = _mm256_fmadd_ps(query, row, *sum);
             }
         }
-    };
+    }
+    for (q, out) in out.iter_mut().enumerate() {
+        add_lanes(sums.map(|sums| sums[q]), out);
+    }
 }
-dots_kernel!("avx2,fma");
-pub(super) use dots_kernel;
 
 /// Row after row, as they come from memory: read side by side, they would come at a third of its speed.
 #[target_feature(enable = "avx2,fma")]
@@ -130,7 +134,10 @@ pub(super) fn dots_one(rows: [&[f32]; TILE], query: &[f32], out: &mut [f32; TILE
     let query = query.as_chunks::<CHUNK>().0;
     let mut sums = [_mm256_setzero_ps(); TILE];
     for (sum, row) in sums.iter_mut().zip(rows) {
-        for (row, query) in row.as_chunks::<CHUNK>().0.iter().zip(query) {
+        for (at, (row, query)) in row.as_chunks::<CHUNK>().0.iter().zip(query).enumerate() {
+            if at % 2 == 0 {
+                prefetch(row, 16 << 10); // a line of what comes 16 KiB later
+            }
             *sum = _mm256_fmadd_ps(load_floats(query), load_floats(row), *sum);
         }
         if let (Some(row), Some(query)) = (end(row), last) {

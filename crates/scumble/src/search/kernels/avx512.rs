@@ -1,6 +1,6 @@
 //! The kernels for AVX-512: it counts the bits of words, and has twice as many registers to choose from.
 
-use super::avx2::{add_lanes, dots_kernel, end};
+use super::avx2::{add_lanes, end};
 pub(super) use super::avx2::{dot, dots_one, look_up};
 use super::{CHUNK, QUERIES, ROWS, TILE, Turned, avx2};
 use scumble_core::simd::avx2::{load_floats, prefetch, store as store_half};
@@ -13,7 +13,57 @@ const WORDS: usize = 8;
 /// Bytes of a register.
 const BYTES: usize = 64;
 
-dots_kernel!("avx2,fma,avx512f,avx512vl");
+#[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
+pub(super) fn dots(rows: [&[f32]; TILE], queries: &[&[f32]], out: &mut [[f32; TILE]]) {
+    match queries.len() {
+        0..=3 => some_dots::<3>(rows, queries, out),
+        _ => some_dots::<QUERIES>(rows, queries, out),
+    }
+}
+
+/// The sums of AVX2, two rows per register: each half meets the query, which stands in both.
+#[inline]
+#[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
+fn some_dots<const Q: usize>(rows: [&[f32]; TILE], queries: &[&[f32]], out: &mut [[f32; TILE]]) {
+    let steps = rows[0].len() / CHUNK;
+    // Loops, because the compiler does not put closures with these instructions into calls of `map`.
+    let (mut tile, mut asked) = ([&[[0.0; CHUNK]][..]; TILE], [&[[0.0; CHUNK]][..]; Q]);
+    for r in 0..TILE {
+        tile[r] = &rows[r].as_chunks().0[..steps];
+    }
+    for q in 0..Q {
+        asked[q] = &queries[q.min(queries.len() - 1)].as_chunks().0[..steps]; // the last once more
+    }
+    let [a, b, c, d] = tile;
+    let (mut low, mut high) = ([_mm512_setzero_ps(); Q], [_mm512_setzero_ps(); Q]);
+    for at in 0..steps {
+        let first = beside(load_floats(&a[at]), load_floats(&b[at]));
+        let second = beside(load_floats(&c[at]), load_floats(&d[at]));
+        for q in 0..Q {
+            let query = _mm512_broadcast_f32x8(load_floats(&asked[q][at]));
+            low[q] = _mm512_fmadd_ps(query, first, low[q]);
+            high[q] = _mm512_fmadd_ps(query, second, high[q]);
+        }
+    }
+    if let (Some(a), Some(b), Some(c), Some(d)) = (end(rows[0]), end(rows[1]), end(rows[2]), end(rows[3])) {
+        let (first, second) = (beside(a, b), beside(c, d));
+        for q in 0..queries.len() {
+            let query = _mm512_broadcast_f32x8(end(queries[q]).expect("as long as the rows"));
+            low[q] = _mm512_fmadd_ps(query, first, low[q]);
+            high[q] = _mm512_fmadd_ps(query, second, high[q]);
+        }
+    }
+    for ((low, high), out) in low.into_iter().zip(high).zip(out) {
+        let [a, c] = [_mm512_castps512_ps256(low), _mm512_castps512_ps256(high)];
+        add_lanes([a, _mm512_extractf32x8_ps::<1>(low), c, _mm512_extractf32x8_ps::<1>(high)], out);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn beside(a: __m256, b: __m256) -> __m512 {
+    _mm512_insertf32x8::<1>(_mm512_castps256_ps512(a), b)
+}
 
 /// Word j of row r at `8 * (j * ROWS + r)`, the last filled with zeros.
 #[target_feature(enable = "avx512f,avx512bw")]

@@ -21,8 +21,8 @@ pub(super) const MOST_BYTES: usize = 4095;
 /// Rows that the inner products take at a time.
 pub(super) const TILE: usize = 4;
 
-/// Queries that they meet together: twelve sums fit the registers.
-pub(super) const QUERIES: usize = 3;
+/// The most queries that they meet together: as many sums as registers hold, which is half as many with AVX2.
+pub(super) const QUERIES: usize = 6;
 
 /// Running sums of an inner product.
 const CHUNK: usize = 8;
@@ -84,8 +84,8 @@ kernel! {
     plain_distances(rows: &[u8], query: &[u8], out: &mut [u32])
 }
 kernel! {
-    /// Inner products of rows and queries of equal length, in the order of [`super::dot`].
-    dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [[f32; TILE]; QUERIES])
+    /// Inner products of rows and at most [`QUERIES`] queries of equal length, in the order of [`super::dot`].
+    dots(rows: [&[f32]; TILE], queries: &[&[f32]], out: &mut [[f32; TILE]])
 }
 kernel! {
     /// The same for one query, and rows that may have to come from memory, one after another.

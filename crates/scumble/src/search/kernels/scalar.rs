@@ -1,6 +1,6 @@
 //! The plain kernels.
 
-use super::{CHUNK, QUERIES, ROWS, TILE, Turned, nibbles, nibbles_mut};
+use super::{CHUNK, ROWS, TILE, Turned, nibbles, nibbles_mut};
 
 pub(super) fn turn(rows: &[u8], width: usize, lanes: &mut [u8]) {
     turn_from(0, rows, width, lanes);
@@ -80,7 +80,7 @@ fn any_bytes(rows: &[u8], query: &[u8], out: &mut [u32], ahead: impl Fn(&[u8])) 
     }
 }
 
-pub(super) fn dots(rows: [&[f32]; TILE], queries: [&[f32]; QUERIES], out: &mut [[f32; TILE]; QUERIES]) {
+pub(super) fn dots(rows: [&[f32]; TILE], queries: &[&[f32]], out: &mut [[f32; TILE]]) {
     for (out, query) in out.iter_mut().zip(queries) {
         out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(query, row));
     }

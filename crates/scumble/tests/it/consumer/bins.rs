@@ -87,7 +87,7 @@ fn the_bound_holds_where_it_is_tight() {
     assert!(covered >= 87, "{covered} of 100");
 }
 
-/// A sample's medians are taken off before bits and symbols and put back on values: exactly, row by row and in blocks.
+/// A sample's medians are subtracted before bits and symbols and added back to values: exactly, row by row and in blocks.
 #[test]
 fn centres_are_the_samples_medians() {
     let (public, values) = (rows(200, 5), rows(70, 6));
@@ -134,7 +134,7 @@ fn npy(path: &std::path::Path, values: &[f32], columns: usize) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Large bins lie beside the release; without them it does not open. Bins learned from the input itself are refused.
+/// Large bins are stored beside the release; without them it does not open. Bins learned from the input itself are refused.
 #[test]
 fn files_lie_beside_a_release_and_never_come_from_its_rows() {
     let folder = tempfile::tempdir().unwrap();

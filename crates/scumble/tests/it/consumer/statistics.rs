@@ -470,3 +470,18 @@ fn shuffling_is_stated_where_its_conditions_hold_and_refused_elsewhere() {
     assert_eq!(twice.coordinates, 2);
     assert!((twice.local_epsilon - 1.0).abs() < 1e-6 && twice.epsilon < 2.0);
 }
+
+/// The same export given twice would halve the variance of every figure.
+#[test]
+fn a_release_counts_once() {
+    let population = Population::new(16, 3);
+    let mechanism = mechanism(MechanismId::DpOporpLaplace, 16, 8, 0, &|_| {});
+    let part = |trial| released(&mechanism, None, trial, &population.rows(&population.sample(trial as u64)));
+    let both = Release::together(vec![part(1), part(2)]).unwrap();
+    assert_eq!(both.len(), 2 * ROWS);
+    let twice = Release::together(vec![part(1), part(2), part(1)]).unwrap_err();
+    assert_eq!(
+        twice.to_string(),
+        "release 2 has the sketches of release 0, counted from 0: its rows would count twice"
+    );
+}

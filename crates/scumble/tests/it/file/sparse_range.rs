@@ -1,4 +1,4 @@
-//! Sparse rows are refused where the range does not hold 0. An absent attribute stays 0 while a stored one is clipped: with
+//! Sparse rows are refused where the range lacks 0. An absent attribute stays 0 while a stored one is clipped: with
 //! the range [100, 101] the rows "absent" and "1:0.3" would give outputs near 0 and near 100, and anyone tells them apart.
 
 use scumble::error::DataErrorKind;

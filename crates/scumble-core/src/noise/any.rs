@@ -1,8 +1,8 @@
 //! One noise law among those that a mechanism may add, as integers that a certificate can carry.
 
 use super::geometric::positive;
-use super::half::{BlockNoise, Tail};
 use super::rng::SecretRng;
+use super::symmetric::{BlockNoise, Tail};
 use super::{Laplace, RoundedGaussian, Staircase};
 use crate::error::{ParameterError, Refusal};
 use crate::exact::{self, WorstRatio};

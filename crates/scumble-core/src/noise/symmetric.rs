@@ -5,8 +5,8 @@
 //! cell may hold; more bits are drawn for the few reals that 24 bits do not decide. Below the last
 //! threshold of a pure law the tail goes on without end: being geometric, the law starts afresh there.
 
+use super::any::Noise;
 use super::kernels::{self, CROWDED, Guide};
-use super::law::Noise;
 use super::rng::SecretRng;
 use super::source::Source;
 use super::words::count_above;
