@@ -9,7 +9,7 @@ use num_traits::{One, Zero};
 
 /// No number that is written here has more digits, or an exponent beyond this.
 const MOST_DIGITS: usize = 400;
-const MOST_EXPONENT: i32 = 400;
+const MOST_EXPONENT: u32 = 400;
 
 /// Bits of a double after the leading one.
 const FRACTION: u32 = 52;
@@ -30,8 +30,10 @@ pub fn read(text: &str) -> Option<f64> {
     }
     let ten = |sum: BigUint, digit: u8| sum * 10u32 + u32::from(digit - b'0');
     let mantissa = whole.bytes().chain(fraction.bytes()).fold(BigUint::ZERO, ten);
-    let exponent =
-        exponent.checked_sub(fraction.len() as i32).filter(|e| e.abs() <= MOST_EXPONENT + MOST_DIGITS as i32)?;
+    let exponent = exponent.checked_sub(fraction.len() as i32)?;
+    if exponent.unsigned_abs() > MOST_EXPONENT + MOST_DIGITS as u32 {
+        return None;
+    }
     let power = BigUint::from(10u32).pow(exponent.unsigned_abs());
     let magnitude = match exponent {
         _ if mantissa.is_zero() => 0.0,
@@ -214,6 +216,10 @@ mod tests {
             "inf",
             "+1",
             "1e99999999999",
+            "1e2147483647",
+            "1e-2147483648",
+            "0.1e-2147483647",
+            "0.1e-2147483648",
             "--1",
             "1.2.3",
         ] {
