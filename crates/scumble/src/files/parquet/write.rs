@@ -19,6 +19,9 @@ use std::ops::Range;
 /// Bytes after which a row group is closed.
 const GROUP_BYTES: usize = 32 << 20;
 
+/// Rows after which it is closed: readers take groups side by side, and the writer keeps fewer sketches until its end.
+const GROUP_ROWS: usize = 1 << 17;
+
 /// Bytes of values that make a page.
 const PAGE_BYTES: usize = 1 << 20;
 
@@ -129,7 +132,7 @@ impl<W: Write> FileWriter<W> {
             }
             self.group.rows += part.len();
             self.group.bytes += sketches.len();
-            if self.group.bytes >= GROUP_BYTES {
+            if self.group.bytes >= GROUP_BYTES || self.group.rows >= GROUP_ROWS {
                 self.end_group()?;
             }
         }
