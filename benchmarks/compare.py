@@ -170,8 +170,12 @@ def releases():
         else:
             check_noise(x, at("out"), at("w"), k, deviations[mechanism], mechanism)
             naive, tuned = user.dp_oporp, user.dp_oporp_tuned
-        compare(f"{name} / naive numpy", naive_bar, lambda: naive(x, k), "release", n, "rows/s", **arguments)
+        speed = compare(f"{name} / naive numpy", naive_bar, lambda: naive(x, k), "release", n, "rows/s", **arguments)
         compare(f"{name} / tuned numpy", tuned_bar, lambda: tuned(x, k), "release", n, "rows/s", **arguments)
+        if mechanism == "dp-oporp-laplace" and speed:
+            sums = least("project", data=at("x8.npy"), k=k, kind="oporp") / n
+            draws = least("sampler", law="laplace", samples=1 << 24) / (1 << 24) * k
+            limit(name, "exact sums of the rows, and as many draws, alone", 1 / (sums + draws), speed, "rows/s")
     # From floats, as embeddings come; and the plain code, to see what blocks are worth.
     if wanted("floats"):
         np.save(at("x32.npy"), (x / np.float32(255)).astype(np.float32))
@@ -433,10 +437,19 @@ def searches():
 
         one = queries[:1]
         np.save(at("one.npy"), one)
-        compare("values top 50, 100k x 256 f32, 1 query / numpy", 1.0,
-                lambda: np.argpartition(-(one @ rows.T), 50, axis=1)[:, :50], "values", 1, "queries/s",
-                **dict(arguments, queries=at("one.npy")))
-        compare("values top 50, 100k x 256 f32, 100 queries / numpy", 1.5, peer, "values", 100, "queries/s", **arguments)
+        name = "values top 50, 100k x 256 f32, {}"
+        speed = compare(name.format("1 query / numpy"), 1.0,
+                        lambda: np.argpartition(-(one @ rows.T), 50, axis=1)[:, :50], "values", 1, "queries/s",
+                        **dict(arguments, queries=at("one.npy")))
+        if speed:
+            reading = least("limit", what="memory", data=at("rows.npy"), k=32 * k)
+            limit(name.format("1 query"), "the table read once, no products", 1 / reading, speed, "queries/s")
+        speed = compare(name.format("100 queries / numpy"), 1.5, peer, "values", 100, "queries/s", **arguments)
+        if speed:
+            square = rng.standard_normal((2000, 2000), dtype=np.float32)
+            products = min(timed(lambda: square @ square) for _ in range(5)) / 2000**3
+            limit(name.format("100 queries"), "as many products by sgemm of 2000 x 2000, its best shape; no selection",
+                  1 / (products * n * k), speed, "queries/s")
         index = faiss.IndexFlatIP(k)
         index.add(rows)
         compare("values top 50, 100k x 256 f32, 100 queries / faiss IndexFlatIP", 1.0, lambda: index.search(queries, 50),
@@ -559,28 +572,31 @@ def commands():
         record(f"{name} / cat", 0.5, ratios, size / 1e9 / statistics.median(theirs), size / 1e9 / statistics.median(mine), "GB/s")
         absolute(f"{name}: 300 MiB over peak memory", 1, [300 / m for m in memory], f"(peak {max(memory):.0f} MiB)")
         if mechanism == "dp-oporp-staircase":
-            limit_of_parts(name, value_parts(path, n), commands_run[name]["processor"])
+            limit_of_parts(name, parts_of_a_release(path, n, mechanism, 256 * 4, 1), commands_run[name]["processor"])
+        elif ending == "parquet":  # with the number of each row; hashed as content, and once more as a file
+            limit_of_parts(name, parts_of_a_release(path, n, mechanism, 256 // 8 + 8, 2), commands_run[name]["processor"])
     os.remove(path)
 
 
-def value_parts(path, n):
-    """Processor seconds of what a release of values from a file cannot do without: each alone, one thread."""
+def parts_of_a_release(path, n, mechanism, row_bytes, hashes):
+    """Processor seconds of what a release from a file to a file cannot do without: each alone, one thread."""
     part = 50_000
     np.save(at("part.npy"), np.load(path, mmap_mode="r")[:part])
-    release = dict(mechanism="dp-oporp-staircase", k=256, epsilon=1, lo=0, hi=1, beta=1, encoding="f32")
+    release = dict(mechanism=mechanism, k=256, epsilon=1, lo=0, hi=1, beta=1)
     drawing = least("release", data=at("part.npy"), **release) * n / part
-    piece, pieces, writing = bytes(1 << 20), n * 256 * 4 >> 20, math.inf
+    piece, pieces, writing = bytes(1 << 20), n * row_bytes >> 20, math.inf
     for _ in range(3):  # the first may have to make room
         with open(at("written"), "wb", buffering=0) as file:
             start = time.process_time()
             for _ in range(pieces):
                 file.write(piece)
             writing = min(writing, time.process_time() - start)
-    hashing = least("limit", what="sha256", data=at("written"), reps=2)
+    hashing = hashes * least("limit", what="sha256", data=at("written"), reps=2)
     for name in ("written", "part.npy"):
         os.remove(at(name))
     reading = min(peak(["cat", path])[2] for _ in range(3))
-    return {"reading": reading, "noisy sums of rows in memory": drawing, "hash of the output": hashing, "writing": writing}
+    times = {1: "hash of the output", 2: "two hashes of the output"}[hashes]
+    return {"reading": reading, "release of rows in memory": drawing, times: hashing, "writing": writing}
 
 
 def parquet_files():
