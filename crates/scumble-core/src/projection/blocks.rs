@@ -378,7 +378,7 @@ impl BlockProjector {
             let mut fits = kernels::join_banks(self.level, banks, x);
             for (x, &c) in x.iter_mut().zip(self.projection.centres()) {
                 let centred = i64::from(*x) - c;
-                *x = centred as i16;
+                *x = (centred as i16).max(-i16::MAX);
                 fits &= i64::from(*x) == centred;
             }
             if !fits {

@@ -512,6 +512,55 @@ mod tests {
         }
     }
 
+    /// Sums of sparse rows are 16 bits wide where they fit, though their bound does not. At the ends of 16 bits, blocks
+    /// still do what rows do: here -32768 once was taken for the greatest value, so that one step of an attribute turned a
+    /// bit from certain 0 to certain 1.
+    #[test]
+    fn sums_at_the_ends_of_16_bits_are_flipped_as_in_rows() {
+        for (beta, epsilon) in [(2048, 0.7), (4096, 1.5), (8192, 3.0), (16_384, 6.0)] {
+            let (dim, k, range) = (4096, 4, Range { lo: 0.0, hi: f64::from(beta) });
+            let required = Required {
+                mechanism: MechanismId::DpSignoporpCeil,
+                dim,
+                k,
+                epsilon,
+                beta: range.hi,
+                range,
+                seed: Seed([5; 32]),
+            };
+            let parameters = Parameters { grid_exponent: Some(0), ..Parameters::new(required) };
+            let make = || Releaser::new(Mechanism::new(parameters.clone()).unwrap(), None).unwrap();
+            let blocks = make().keyed(NoiseKey::from_bytes([7; 32]));
+            let plain = make().row_by_row().keyed(NoiseKey::from_bytes([7; 32]));
+            blocks.mechanism().projection().prepare();
+            // Attributes that enter the first bin, with either sign: so many at the end of the range, and one near it.
+            let mut weights = vec![0; k];
+            let mut of_sign = |sign: i32| -> Vec<u32> {
+                let wanted = |&at: &u32| {
+                    blocks.mechanism().projection().weights(at as usize, &mut weights);
+                    weights[0] == sign
+                };
+                (0..dim as u32).filter(wanted).take(32_768 / beta as usize).collect()
+            };
+            let signs = [of_sign(-1), of_sign(1)];
+            let (mut offsets, mut index, mut values) = (vec![0], Vec::new(), Vec::new());
+            for row in 0..64 {
+                let attributes = &signs[row % 2];
+                index.extend(attributes);
+                let least = range.hi - (row / 2 % 3 + row % 2) as f64; // -32768, -32767, -32766, and 32767 to 32765
+                values.extend((0..attributes.len()).map(|at| if at == 0 { least as f32 } else { range.hi as f32 }));
+                offsets.push(index.len());
+            }
+            let rows = Rows::sparse(&offsets, &index, Scalars::F32(&values), dim);
+            let release = |releaser: &Releaser| {
+                let mut out = Vec::new();
+                releaser.release(rows, 0, |i: usize| i.to_le_bytes().to_vec(), &mut out).unwrap();
+                out
+            };
+            assert!(release(&blocks) == release(&plain), "{beta}");
+        }
+    }
+
     /// A row that changes after it was charged is not released, whichever way it goes.
     #[test]
     fn a_row_that_was_not_paid_for_is_refused() {

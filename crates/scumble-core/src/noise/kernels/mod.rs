@@ -154,8 +154,11 @@ impl Cuts {
         let likely = (width / steps - 1 - first, (steps << 16) / width); // the value after the first cut becomes a step
         let tries = (-1..=1).flat_map(|o| (-1..=2).map(move |f| (likely.0 + o, likely.1 + f)));
         let tries = tries.filter_map(|(o, f)| Some((o as i16, u16::try_from(f).ok()?))); // sums wrap
+        // Where values reach 16 bits, the one that has no opposite is theirs too.
+        let beyond = if self.bound == i16::MAX { i16::MIN } else { self.bound };
         let holds = |it: &Reciprocal| {
-            (-self.bound..=self.bound).zip(&self.classes).all(|(x, &found)| it.class(x) == u32::from(found))
+            let values = (-self.bound..=self.bound).chain([beyond]);
+            values.into_iter().all(|x| it.class(x) as usize == self.class(x))
         };
         let with = |ends| tries.clone().map(move |(offset, factor)| Reciprocal { offset, factor, ends }).find(holds);
         with(None).or_else(|| with(Some(ends)))
@@ -211,12 +214,21 @@ mod tests {
     /// go by a reciprocal, whose answers the constructor has compared one by one. (16 bits of it are too few for wider steps.)
     #[test]
     fn even_cuts_have_a_reciprocal_however_far_values_reach() {
-        for (step, levels) in [(255, 4), (255, 12), (256, 11), (1, 3), (20, 15), (7, 1), (2048, 15)] {
+        let steps = [(255, 4), (255, 12), (256, 11), (1, 3), (20, 15), (7, 1), (2048, 15)];
+        // Their last level ends where 16 bits do.
+        let widest = [(4096, 8), (8192, 4), (16_384, 2)];
+        for (step, levels) in steps.into_iter().chain(widest) {
             for bound in [step * levels, step * levels + 1, 5 * step * levels, 32_767, 62_720] {
                 let level =
                     |x: i64| if x > 0 { ((x - 1) / step).min(levels - 1) + 1 } else { -(-x / step).min(levels - 1) };
                 let cuts = Cuts::new(bound, FLIP_CLASSES, |a, b| level(a) == level(b)).unwrap();
-                assert!(cuts.cuts.len() < 2 || cuts.reciprocal.is_some(), "{step} {levels} {bound}: {:?}", cuts.cuts);
+                let narrow = cuts.cuts.len() < 2 || widest.contains(&(step, levels));
+                assert!(narrow || cuts.reciprocal.is_some(), "{step} {levels} {bound}: {:?}", cuts.cuts);
+                let bound = bound.min(i16::MAX.into()) as i16;
+                for x in (-bound..=bound).chain((bound == i16::MAX).then_some(i16::MIN)) {
+                    let found = cuts.reciprocal.map_or(cuts.class(x), |it| it.class(x) as usize);
+                    assert_eq!(found, cuts.class(x), "{step} {levels} {bound}: {x}");
+                }
             }
         }
         let uneven =

@@ -123,7 +123,7 @@ kernel! {
     is_rising(index: &[u32]) -> bool
 }
 kernel! {
-    /// `out[j] = banks[2 j + 1] - banks[2 j]`; false if a difference leaves 16 bits.
+    /// `out[j] = banks[2 j + 1] - banks[2 j]`; false if a difference leaves 16 bits, or is the -32768 that has no opposite.
     join_banks(banks: &[i32], out: &mut [i16]) -> bool
 }
 kernel! {

@@ -162,7 +162,7 @@ pub(super) fn join_banks(banks: &[i32], out: &mut [i16]) -> bool {
     let mut lost = 0;
     for (x, [minus, plus]) in out.iter_mut().zip(banks.as_chunks().0) {
         let sum = plus.wrapping_sub(*minus);
-        *x = sum as i16;
+        *x = (sum as i16).max(-i16::MAX); // -32768 has no opposite, and is not a value of 16 bits here
         lost |= sum ^ i32::from(*x);
     }
     lost == 0
