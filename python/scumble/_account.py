@@ -15,10 +15,11 @@ from ._errors import ParameterError
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """A data set's account in a ledger, the same file as ``scumble release --ledger`` keeps. Give it to a release.
+    """A data set's account in a ledger, the file that ``scumble release --ledger`` keeps. Pass it to a release.
 
     `ledger`: the file, made at the first use. `dataset`: name of the data set. `budget`, `budget_delta`: the most that
-    all of its releases may cost together, fixed at the first use and not needed afterwards.
+    all of its releases may cost together, fixed at the first use and not needed afterwards. Mechanisms with a delta need
+    a `budget_delta`.
 
     >>> import os, tempfile, numpy as np, scumble
     >>> account = scumble.Account(os.path.join(tempfile.mkdtemp(), "ledger"), "customers", budget=8.0)
@@ -57,7 +58,7 @@ class Account:
 
 @contextlib.contextmanager
 def charge(account: Account | None, releaser: _scumble.Releaser) -> Iterator[Callable[[str], None]]:
-    """Reserves, and gives the function that records a certificate; gives back what a failed release had reserved."""
+    """Reserves, and yields the function that records a certificate; gives back what a failed release had reserved."""
     if account is None:
         yield lambda certificate: None
         return

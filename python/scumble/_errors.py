@@ -20,21 +20,21 @@ class OverBudget(ScumbleError):
 
 
 class DataError(ScumbleError, ValueError):
-    """A fault of the private input: where it is and of which kind, never the value. For the data's owner only."""
+    """A fault in the private input. Says where it is and what kind it is, never the value. For the data's owner only."""
 
     def __init__(self, message: str, row: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
         self.row = row
-        """Row, counted from 0, where one is to blame."""
+        """The row at fault, counted from 0, if there is one."""
         self.column = column
-        """Attribute, counted from 0, where one is to blame."""
+        """The attribute at fault, counted from 0, if there is one."""
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, int | None, int | None]]:
         return type(self), (str(self), self.row, self.column)
 
 
 class CertificateError(ScumbleError, ValueError):
-    """A certificate is missing, is inconsistent, or is not that of the data beside it."""
+    """A certificate is missing, is inconsistent, or does not belong to the data."""
 
 
 class NotIdentifiable(ScumbleError, ValueError):
@@ -46,7 +46,7 @@ class FileError(ScumbleError, OSError):
 
 
 class Refused(ScumbleError):
-    """The device client refuses. The sentence is fixed and holds nothing private."""
+    """The device client refuses. The sentence is fixed and contains nothing private."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)

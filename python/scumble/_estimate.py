@@ -47,7 +47,7 @@ def cosine(r: Release, i: int, j: int, other: Release | None = None) -> Estimate
 
 
 def angle(r: Release, i: int, j: int, other: Release | None = None) -> Estimate:
-    """The angle in radians: from the bits of ``dp-signrp-rr``, or from values. Other bits do not reveal it.
+    """The angle in radians: from the bits of ``dp-signrp-rr``, or from values. Other bits do not give it.
 
     >>> import numpy as np, scumble
     >>> m = scumble.Mechanism("dp-signoporp-ceil", dim=32, k=16, epsilon=3.0, range=(0, 1), seed=bytes(32))
@@ -65,10 +65,10 @@ def squared_norm(r: Release, i: int) -> Estimate:
 
 
 def inner_product_with_query(r: Release, i: int, query: Any) -> Estimate:
-    """``u.v`` of row `i` and `query`, a vector of your own: projected without noise, it stays with its owner.
+    """``u.v`` of row `i` and `query`, a vector of your own. The query is projected without noise: keep it to yourself.
 
-    For releases of unit ``record`` (privcube, signcap) it is ``u.v / |u|``, the same for rows of length 1: the length of
-    a row is not in such a release.
+    For releases of unit ``record`` (privcube, signcap) this is ``u.v / |u|``, because such a release does not contain the
+    length of a row. For rows of length 1 it is the inner product.
 
     >>> import numpy as np, scumble
     >>> x = np.random.default_rng(0).normal(size=(2, 256)) / 16

@@ -1,4 +1,4 @@
-"""What your own data keep under privacy: a table and figures. Needs the private rows, so nothing here is private."""
+"""How well search and training still work on your own rows: tables and figures. Reads private rows: no output is private."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._plan import public_rows
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What was measured. Computed from the private rows: keep it where they may be kept."""
+    """What was measured. Computed from the private rows: keep it with them."""
 
     outcomes: list[dict[str, Any]]
     """One dict per measurement; epsilon is None for the sketch without privacy."""
@@ -37,7 +37,7 @@ class Evaluation:
 
     @property
     def html(self) -> str:
-        """The whole page: reading, figures, tables. Self-contained in one file."""
+        """The whole page: text, figures and tables, in one file."""
         return self._page()[1]
 
     def mean(self, metric: str, *, mechanism: str, epsilon: float | None = None, k: int | None = None) -> float:
@@ -90,14 +90,14 @@ def evaluate(
     title: str = "scumble evaluation",
     **options: Any,
 ) -> Evaluation:
-    """Releases rows and queries with every mechanism at every epsilon and size, and measures what is left.
+    """Releases rows and queries with every mechanism at every epsilon and size, and measures how useful they are.
 
-    Without `labels`: `recall@R` for every R in `depths`, the share of the true R nearest rows among the R found, with
-    released and with exact queries.
+    Without `labels`: `recall@R` for every R in `depths`, with released and with exact queries. This is the share of the true
+    R nearest rows that are among the R rows found.
     With `labels` of (rows, queries): the accuracy of a linear SVM trained on the released `x` and tested on the released
     `queries`; its C is `svm_c`, or chosen for every model by cross-validation on its training rows. `options` go to
     :class:`scumble.Mechanism`. A given `delta` goes to the mechanisms that take one; without it, those that need one
-    use 1e-6. `bins` are measured beside OPORP.
+    use 1e-6. `bins` are measured next to OPORP.
 
     The mechanism ``"auto"`` is what :func:`scumble.plan` chooses at each epsilon, with its encoding and clip. With
     `public_sample`, `public_labels` or `like`, as `plan` takes them, it chooses its own k, and learns bins, components or a

@@ -38,12 +38,12 @@ def release_file(
     The file is streamed: one of any size takes at most a few hundred MiB of memory. `out` ends in ``.parquet`` or
     ``.npy`` and appears complete or not at all; :func:`scumble.load` reads it.
 
-    `column`: the Parquet column with the vectors. `id`, `label`: columns that go out as they are; nothing else does.
+    `column`: the Parquet column with the vectors. `id`, `label`: columns that are released as they are; no other column is.
     `format`: ``npy``, ``parquet``, ``csv``, ``tsv``, ``libsvm`` or ``idx``; by the file's name if not given.
-    `header`: is the first line of a CSV file a header? By rule if not given: text is one, numbers are a row, a mixture is
-    refused. LIBSVM files have as many attributes as `mechanism` says.
-    `person`: the column that says whose row it is, and `rows_per_person`, `person_delta`: as in
-    :meth:`scumble.Mechanism.release`; the column itself is not released.
+    `header`: is the first line of a CSV file a header? If not given, a rule decides: text is a header, numbers are a row, and a
+    mixture is refused. LIBSVM files have as many attributes as `mechanism` says.
+    `person`: the column that says whose row it is (Parquet, CSV or TSV). `rows_per_person`, `person_delta`: as in
+    :meth:`scumble.Mechanism.release`. The column itself is not released.
     `progress`: called with the rows done and, where it is known, their number.
     `encoding`, `account`, `sticky_key`, `sign`: as in :meth:`scumble.Mechanism.release`.
 

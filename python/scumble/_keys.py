@@ -15,7 +15,7 @@ Key = Union[str, "os.PathLike[str]", bytes]
 
 
 def keygen(out: str | os.PathLike[str], *, sticky: bool = False) -> None:
-    """Makes the key `out` that signs certificates, and `out`.pub for those who verify; or one for sticky releases.
+    """Makes the key `out` that signs certificates, and `out`.pub for those who verify. With `sticky`, a key for sticky releases.
 
     The secret file is readable by its owner only. The files are those of ``scumble keygen``; none is ever replaced.
 

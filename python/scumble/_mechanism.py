@@ -42,12 +42,13 @@ class Mechanism:
     dim : attributes of a row.
     epsilon : upper bound on the privacy loss.
     range : public ``(lo, hi)``; values outside are clipped.
-    k : size of the sketch; the mechanisms called ``raw-`` have none.
-    beta : how far the unit may move. By default the width of the range: an attribute may change arbitrarily.
+    k : size of the sketch; not for ``raw-`` mechanisms and ``privbook``, which have no projection.
+    beta : how far the unit may move. By default the width of the range, so that an attribute may change arbitrarily. Needed
+        for the units ``l1`` and ``l2``; without effect for ``record``.
     delta : for the mechanisms with an approximate guarantee.
     unit : what a neighbour is: ``attribute`` (one attribute moves by at most beta), ``l1``, ``l2`` or ``record``.
     seed : the public seed of the projection, 32 bytes or 64 hexadecimal digits; a fresh one by default. Sketches can be
-        compared only if their seeds are equal. The noise has nothing to do with it.
+        compared only if their seeds are equal. The noise never comes from it.
     bins : public bins in place of OPORP's random ones: ``"grid:28x28"`` for images, or a file of
         :func:`scumble.learn_bins`.
     components, book : files of :func:`scumble.learn_components` (whole-record mechanisms) and :func:`scumble.make_book`
@@ -181,12 +182,13 @@ class Mechanism:
 
     @property
     def guarantee(self) -> dict[str, Any]:
-        """The promise: notion, epsilon, delta, the checked epsilon of the integers that run, and a plain sentence."""
+        """The promise: notion, epsilon, delta, a plain sentence, and `checked_epsilon`, the loss of the integers that run (for
+        an approximate promise delta is what is checked, and this is epsilon)."""
         return json.loads(self._inner.guarantee())
 
     @property
     def noise_std(self) -> float | None:
-        """Standard deviation of the noise on one released value; None for bits and symbols."""
+        """Standard deviation of the noise on one released value; None where no values are released."""
         variance = self._inner.noise_variance()
         return None if variance is None else math.sqrt(variance)
 
@@ -215,21 +217,22 @@ class Mechanism:
         an Arrow list column (pyarrow, polars: anything with the Arrow PyCapsule interface). It is read in place where
         possible, and converted a few rows at a time otherwise.
         `ids`: unique integers or strings; `labels`: numbers or strings. Both are released as they are.
-        `encoding`: ``f32``, ``i16``, ``b8``, ``b4`` or ``b1``; by default the mechanism's own.
+        `encoding`: for values ``f32``, ``i16``, ``b8``, ``b4`` or ``b1``; by default ``f32``. Bits, symbols and words have one
+        encoding of their own.
 
-        `account`: a data set's :class:`scumble.Account`, charged before any noise is drawn; what is over its budget is
-        refused. Rows without ids then get their numbers, so that the ledger and every file have the same certificate.
+        `account`: a data set's :class:`scumble.Account`, charged before any noise is drawn. A release that is over its budget
+        is refused. Rows without ids get their row numbers as ids, so that the ledger and every file have the same certificate.
 
         `sticky_key`: noise from this key, a file of :func:`scumble.keygen` or its content, in place of fresh noise: a row
         that has not changed since another release with this key and mechanism gives the same bytes, at no further cost,
-        and the account is charged only for what is new. Needs `ids`. A mechanism that was given no seed takes that of
+        and the account is charged only for what is new. Needs `ids`. A mechanism that was given no seed takes the seed of
         the key (:func:`scumble.sticky_seed`).
-        `sign`: signs the certificate with this key. Rows without ids get their numbers, as with an account.
+        `sign`: signs the certificate with this key. Rows without ids get their row numbers, as with an account.
 
-        `persons`: whose row each is, integers or strings, with `rows_per_person`: at most this many rows of a person
-        leave. A keyed choice that no value enters decides which rows are left out, and a warning tells the operator how
-        many. The certificate then states the loss of all rows of a person together; with `person_delta` it states a
-        smaller one, which holds except with that probability. `persons` itself is not released.
+        `persons`: whose row each is, as integers or strings. At most `rows_per_person` rows of a person leave. A secret key
+        decides which rows are left out, without looking at values, and a warning says how many. The certificate then states
+        the loss of all rows of a person together. `person_delta` gives this statement a failure probability, which makes
+        the loss smaller for many rows. `persons` itself is not released.
 
         Without a sticky key every call spends epsilon on every row: releasing the same rows twice costs twice.
 
@@ -291,8 +294,8 @@ class Mechanism:
     def project(self, x: Any) -> np.ndarray:
         """What a release of these rows estimates: the mean of the released row. No noise: NOT private.
 
-        For rows that you keep yourself, on the scale of ``r.values``: give them to a model that was trained on a release,
-        or compare them with one. Values are projected and clipped; bits become numbers between -1 and 1, by how often
+        For rows that you keep yourself. They are on the scale of ``r.values``: pass them to a model that was trained on a
+        release, or compare them with a release. Values are projected and clipped; bits become numbers between -1 and 1, by how often
         they are flipped; rows of unit ``record`` keep their direction and have the length of the mean of their bits.
 
         >>> import numpy as np, scumble
@@ -328,7 +331,7 @@ class Mechanism:
 
 
 def warn(mechanism: Mechanism) -> None:
-    """Tells whoever releases what the promise does not protect."""
+    """Warns the caller about what the promise does not protect."""
     for sentence in mechanism.warnings:
         warnings.warn(sentence, stacklevel=3)
 

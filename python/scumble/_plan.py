@@ -17,7 +17,7 @@ from ._release import facts_table
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A choice, its forecast, and what it was chosen from."""
+    """A choice, its forecast, and the alternatives."""
 
     mechanism: Mechanism
     """What to take: ``plan.mechanism.release(x, encoding=plan.encoding)``."""
@@ -28,7 +28,7 @@ class Plan:
     measured: dict[str, Any] | None
     """What a trial on the sample found, if there was one."""
     telling: bool
-    """False when the public sample was too small to tell what to expect of other rows."""
+    """False when the public sample was too small to say what to expect of other rows."""
     alternatives: list[dict[str, Any]]
     """The best choice of every mechanism and size, best first: parameters, encoding, forecast, measured."""
 
@@ -81,9 +81,9 @@ def plan(
     like: str | None = None,
     **options: Any,
 ) -> Plan:
-    """Chooses what is left open, by public numbers, and forecasts what to expect.
+    """Chooses what is left open, from public numbers, and says what to expect.
 
-    `mechanism`, `k`, `encoding`: fixed if given. `bytes`: the most that a row may take. `options`: beta, delta, unit,
+    `mechanism`, `k`, `encoding`: fixed if given. `bytes`: the most bytes that a row may take. `options`: beta, delta, unit,
     norm, density and the other arguments of :class:`scumble.Mechanism`; `norm`, a public guess of a row's length, makes
     the forecast much better.
 

@@ -1,4 +1,4 @@
-"""Releases: what consumers hold. Everything in a release may be shown to anyone who may see its data."""
+"""Releases: what consumers work with. Everything in a release may be shown to anyone who may see its data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Release:
     def together(cls, releases: Iterable[Release]) -> Release:
         """Several releases as one table, such as what several collectors of one campaign have exported.
 
-        They must be of one mechanism, seed and encoding. Ids and labels stay behind; a row that two of them have counts
+        They must have the same mechanism, seed and encoding. Ids and labels are dropped. A row that is in two of them counts
         twice.
 
         >>> import numpy as np, scumble
@@ -179,7 +179,7 @@ class Release:
 def _restored(
     certificate: str, packed: bytes, ids: list[Any] | None, labels: list[Any] | None, public: list[bytes]
 ) -> Release:
-    """A pickled release; its hashes are compared again."""
+    """A release that was pickled; its hashes are compared again."""
     return Release(_scumble.Release.from_parts(certificate, packed, ids, labels, public))
 
 
@@ -265,7 +265,7 @@ def verify(
     components: PublicFile | str | os.PathLike[str] | None = None,
     book: PublicFile | str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """All that ``scumble verify`` checks; gives the certificate, or raises :class:`scumble.CertificateError`.
+    """Checks all that ``scumble verify`` checks. Returns the certificate, or raises :class:`scumble.CertificateError`.
 
     More than :func:`load`: a Parquet file must be as it was written, to the last byte. `key`, `bins`, `components`,
     `book`: as there.

@@ -26,13 +26,13 @@ class Family(NamedTuple):
     high: np.ndarray
     """Upper ends."""
     false_reports_move: np.ndarray | None
-    """The most that the stated number of false reports can have moved each, infinite where there is no bound."""
+    """The most that the stated number of false reports can have moved each figure; infinite where there is no bound."""
     about: str
     correction: str
 
 
 class Statistics(Mapping[str, Family]):
-    """Families of figures by name. One that the release cannot tell raises :class:`NotIdentifiable` with the reason."""
+    """Families of figures by name. A family that the release cannot give raises :class:`NotIdentifiable` with the reason."""
 
     def __init__(self, told: dict[str, Any]):
         self.raw = told
@@ -79,7 +79,7 @@ class Statistics(Mapping[str, Family]):
         return len(self._names)
 
     def told(self) -> list[str]:
-        """Names of the families that the release tells."""
+        """Names of the families that the release can give."""
         return [name for name in self._names if "refused" not in self.raw[name]]
 
 
@@ -101,10 +101,11 @@ def statistics(
     `target`: what an interval is for: the ``population`` that the rows are a sample of, or these ``rows``.
     `simultaneous`: widens the intervals of a family until all of them hold at once.
     `false_reports`: how many rows may be false; the result says how far they can have moved each figure.
-    `attributes`: which attributes, where the release tells attributes; else `largest` says how many of the largest.
+    `attributes`: the attributes whose means are wanted, where the release gives means of attributes. Without it, `largest` says
+    how many of the largest are given.
     `centroids`: public vectors; rows are counted by the nearest.
-    `shuffled`: a delta. Only these figures leave a trusted collector and each person has one row: states the amplified
-    epsilon, and leaves out figures that would break it.
+    `shuffled`: a delta, if only these figures leave a trusted collector and each person has one row. The result then states
+    the amplified epsilon, and leaves out figures that would break it.
 
     >>> import numpy as np, scumble
     >>> x = np.random.default_rng(0).random((4000, 8)) < 0.3
@@ -135,10 +136,11 @@ def statistics(
 def decode(r: Release, *, rows: Release | None = None, method: str = "wiener") -> np.ndarray:
     """The rows of `r` with noise removed through what they have in common: float32 ``[rows, k]``. Costs no privacy.
 
-    `rows`: decodes this release instead, by what was learned from `r`: queries of the same population and projection.
+    `rows`: another release to decode with what was learned from `r`, such as queries of the same population and projection.
     `method`: ``wiener``, ``scale`` for rows of very different length, or ``bounds``: each value becomes the nearest that the
     range allows, which works for any number of rows.
-    Refused with :class:`NotIdentifiable` where it is known to hurt: under 10 rows per coordinate, or hardly any signal.
+    ``wiener`` and ``scale`` are refused with :class:`NotIdentifiable` where they are known to hurt: below 10 rows per
+    coordinate, or with hardly any signal.
 
     >>> import numpy as np, scumble
     >>> rng = np.random.default_rng(0)

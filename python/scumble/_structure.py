@@ -53,8 +53,8 @@ def learn_bins(public: Any, k: int) -> PublicFile:
     """Bins of attributes that move together, for ``Mechanism(bins=...)``: from PUBLIC rows, dense or sparse, or from a
     :class:`scumble.Release` without a projection (``raw-...``) of OTHER rows than those that will be released.
 
-    One attribute still touches one bin, so every guarantee of the OPORP mechanisms is the same; what is alike adds up
-    instead of drowning. Bits and symbols are then placed around each bin's public median.
+    One attribute still touches one bin, so every guarantee of the OPORP mechanisms is the same. Similar attributes add up
+    instead of cancelling out. Bits and symbols are then placed around each bin's public median.
 
     >>> import numpy as np, scumble
     >>> public = np.repeat(np.random.default_rng(0).random((200, 16)), 4, axis=1)
@@ -78,7 +78,7 @@ def learn_components(public: Any, k: int = _scumble.COMPONENTS) -> PublicFile:
 def make_book(public: Any, words: int = _scumble.BOOK_WORDS) -> PublicFile:
     """Takes up to `words` PUBLIC rows as the words of a book, for ``Mechanism("privbook", book=...)``.
 
-    Every released row is then one of these rows, as it is here.
+    Every released row is then a copy of one of these rows.
 
     >>> import numpy as np, scumble
     >>> book = scumble.make_book(np.random.default_rng(0).normal(size=(50, 8)))

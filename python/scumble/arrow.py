@@ -111,10 +111,10 @@ def certify(
     """Writes ``FOLDER.certificate.json`` beside a local folder of released Parquet files, and returns the certificate.
 
     Its content hashes run over the rows of all files in the order of the files' names: the order in which
-    :func:`scumble.load` and ``scumble verify`` read the folder. Files of another mechanism, and files that do not say by
-    which they were made, are refused: :func:`release_batches` puts that into the schema's metadata. `rows`: how many there
+    :func:`scumble.load` and ``scumble verify`` read the folder. Files of another mechanism are refused, and so are files
+    that do not name theirs: :func:`release_batches` puts the name into the schema's metadata. `rows`: how many rows there
     must be. `sticky`: the noise came from a sticky key, which the certificate must say. `sign`: signs it with this key.
-    `rows_per_person`: no person has more rows in the folder, and the certificate states their loss together.
+    `rows_per_person`: promises that no person has more rows in the folder; the certificate states their loss together.
     """
     path = pathlib.Path(folder).absolute()
     files = sorted(str(file) for file in path.glob("*.parquet") if not file.name.startswith((".", "_")))

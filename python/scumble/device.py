@@ -45,7 +45,7 @@ class Storage(Protocol):
 
 
 class MemoryStorage:
-    """Nothing is kept: for tests."""
+    """Keeps the state in memory only: for tests."""
 
     def __init__(self) -> None:
         self._stored: bytes | None = None
@@ -115,7 +115,8 @@ class Loss:
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """What a content costs, what this device has spent in that unit over all campaigns, and the most that it may."""
+    """What one content (one version of a slot's vector) costs, what this device has spent, and the most that it may spend, in
+    that unit over all campaigns."""
 
     unit: str
     report_length: int
@@ -156,8 +157,8 @@ class Client:
         `signer`: the public key that must have signed; `digest`: the campaign's name, which is stronger. At least one
         of the two is needed.
         `file`: the public file that the campaign names, if it names one (bins, components or a book), or its path.
-        `policy`: the most epsilon by unit over all campaigns and the device's whole life, and `delta`; what is left out
-        is 0 (delta 1e-5).
+        `policy`: the most epsilon for each unit over all campaigns and the device's whole life, and the most `delta` for
+        each unit. A unit that is left out gets 0; delta is 1e-5 unless given.
         """
         unknown = set(policy) - {"attribute", "l1", "l2", "record", "delta"}
         if unknown:
@@ -191,7 +192,7 @@ class Client:
 
     @property
     def budget(self) -> Budget:
-        """Loss of a content, spent, allowed."""
+        """What one content costs, what is spent, and what is allowed."""
         unit, length, (a, b, c, d, e, f) = self._inner.numbers
         return Budget(unit, length, Loss(a, b), Loss(c, d), Loss(e, f))
 

@@ -20,14 +20,15 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     ``fit`` reads the number of features and nothing else: the projection is public and data-free, and the other
     parameters must not be computed from the rows. ``fit_transform`` and ``transform`` draw fresh secret noise on every
     call. Releasing the same rows twice spends epsilon twice, so it needs an `account`, which is charged each time;
-    without one it is refused. A grid search would do just that: release once instead, and search over what follows.
+    without one it is refused. (Without an account, only this process's releases are remembered.) A grid search would release
+    the rows many times: release once instead, and search over what follows.
 
     Parameters
     ----------
     mechanism, epsilon, delta, beta, range, unit, repeats : see :class:`scumble.Mechanism`.
     k : size of the sketch; ``"auto"`` takes the lesser of 256 and the number of features.
     seed : public seed of the projection, 32 bytes or 64 hexadecimal digits; by default ``fit`` makes a fresh one. Fit
-        once and transform every table with the same object, or give the seed: sketches of other seeds do not compare.
+        once and transform every table with the same object, or give the seed: sketches with different seeds cannot be compared.
     encoding : see :meth:`scumble.Mechanism.release`.
     account : the data set's :class:`scumble.Account`; every release is charged to it.
     exact_transform : True lets ``transform`` project without noise, for test rows and queries that their owner keeps; the

@@ -68,8 +68,8 @@ def release(
     `sticky_key`: noise from this key, see :meth:`scumble.Mechanism.release`, in place of the job's own; the account is
     charged for a whole release all the same. `sign`: signs the certificate; both as in :func:`certify`.
 
-    `person`, with `rows_per_person`: the column that says whose row it is, and the most rows of a person that leave; the
-    others are left out by a keyed choice in which no value has a part. The certificate states the loss of all rows of a
+    `person`, with `rows_per_person`: the column that says whose row it is, and the most rows of a person that leave. A secret
+    key decides which rows are left out, without looking at values. The certificate states the loss of all rows of a
     person together (`person_delta`: see :meth:`scumble.Mechanism.release`). The column itself is not released.
     """
     # Every check that needs no row comes before the charge.

@@ -1,7 +1,7 @@
 """Releases in the vector stores that people already run: faiss, usearch, LanceDB, sqlite-vec, PostgreSQL with pgvector.
 
 Bits are stored as bits and compared by Hamming distance; values are stored as float32 and compared by cosine. Rows are
-known in a store by their id where the release has integer ids, by their row number otherwise. See docs/vector-stores.md
+identified in a store by their id if the release has integer ids, and by their row number otherwise. See docs/vector-stores.md
 for the queries.
 """
 
@@ -21,7 +21,7 @@ def is_bits(r: Release) -> bool:
 
 
 def keys(r: Release) -> np.ndarray:
-    """int64: what rows are called in a store."""
+    """int64: the ids of the rows in a store."""
     if r.ids is not None and r.ids.dtype.kind == "i":
         return r.ids
     return np.arange(len(r), dtype=np.int64)
@@ -38,7 +38,7 @@ def bit_strings(r: Release) -> list[str]:
 
 
 def normalised(x: np.ndarray) -> np.ndarray:
-    """Rows of length 1, for indices that know only the inner product."""
+    """Rows of length 1, for indices that have only the inner product."""
     return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 

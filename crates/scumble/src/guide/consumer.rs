@@ -46,5 +46,5 @@
 //!
 //! - Rows are compared in the units of the projection, not of the attributes; [`ExactQueries`](crate::search::ExactQueries)
 //!   are in the same units.
-//! - [`decode`](crate::decode) uses what the whole table tells about each row.
+//! - [`decode`](crate::decode) uses what the whole table says about each row.
 //! - Rows with the same seed can be compared across releases ([`Release::together`](crate::release::Release::together)).

@@ -2,13 +2,13 @@
 //!
 //! Three public numbers come first, chosen without looking at the private rows: the **range** of the attributes (values
 //! outside are clipped), **beta**, how far one attribute may move (the width of the range unless you say otherwise, so
-//! that a value may be replaced by any other), and **epsilon**, the most that one attribute's move may change the odds of
-//! anything that leaves. The unit of privacy is ONE attribute of a row unless you ask for another.
+//! that a value may be replaced by any other), and **epsilon**: a move of one attribute changes the odds of anything that
+//! leaves by a factor of at most e^epsilon. The unit of privacy is ONE attribute of a row unless you ask for another.
 //!
 //! [`Ask`](crate::plan::Ask) takes what you know and leaves the rest open. [`plan`](crate::plan::plan) says what to
 //! expect before anything is spent. [`release`](crate::files::release) is the whole protocol: it reserves the charge in the
 //! ledger, streams the rows, records the certificate, and gives the file its name last. A run that fails leaves no file and
-//! costs nothing.
+//! gives its charge back. A run that is killed leaves no file either, but its charge stays.
 //!
 //! ```
 //! use scumble::error::Fault;
@@ -57,5 +57,5 @@
 //! - The same rows every week: give [`Ask::releaser`](crate::plan::Ask::releaser) a [`NoiseKey`](crate::noise::NoiseKey).
 //!   Rows that did not change keep their noise and cost nothing again.
 //! - A public sample of the same kind: [`structure`](crate::structure) learns bins, components or a book from it, which
-//!   costs no privacy and is worth more than any noise law.
+//!   costs no privacy and helps more than any choice of noise.
 //! - Sign with [`SigningKey`](crate::certificate::SigningKey) ([`Job::sign`](crate::files::Job::sign)).

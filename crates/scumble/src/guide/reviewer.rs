@@ -3,6 +3,7 @@
 //! A release carries a certificate: who is a neighbour of whom (the **unit**), epsilon, delta, the integers of the noise
 //! law, the assumptions, and what is NOT protected. [`verify`](crate::files::verify) checks every byte against the hashes
 //! and recomputes every number of the certificate from its parameters, in exact integers. It returns its checks as values.
+//! Without the owner's public key it finds accidents; with it, forgeries too.
 //!
 //! ```
 //! use scumble::certificate::{PublicKey, SigningKey};
