@@ -76,7 +76,7 @@ def release_file(
         bound,
     )
     if left_out:
-        warnings.warn(f"{left_out} rows are left out (for you only: it tells how many rows persons have)", stacklevel=2)
+        warnings.warn(f"{left_out} rows are left out (for you only: the number reveals how many rows people have)", stacklevel=2)
     return json.loads(text)
 
 

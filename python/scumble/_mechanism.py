@@ -259,8 +259,8 @@ class Mechanism:
             )
         rows = _input.rows_of(x)
         warn(self)
-        if rows in self._inner.sample_rows() and (what := self._inner.learned_from(_input.whole(x, self.dim))):
-            raise NotPrivate(f"refused: the {what} were learned from the very rows that would be released")
+        if rows in self._inner.sample_rows():
+            check_sample(self, x)
         if sticky_key is not None and ids is None:
             raise NotPrivate("refused: a sticky release needs ids, to know a row again when others come and go")
         if ids is None and (account is not None or sign is not None):
@@ -279,7 +279,7 @@ class Mechanism:
         )
         staying = releaser.staying()
         if staying is not None and staying < rows:
-            words = f"{rows - staying} of {rows} rows are left out (for you only: it tells how many rows persons have)"
+            words = f"{rows - staying} of {rows} rows are left out (for you only: the number reveals how many rows people have)"
             warnings.warn(words, stacklevel=2)
         if account is not None and sticky_key is not None:
             for block in _input.blocks(x, self.dim):
@@ -328,6 +328,12 @@ class Mechanism:
 
     def __reduce__(self) -> Any:
         return Mechanism.from_parameters, (self._inner.whole_parameters(),)
+
+
+def check_sample(mechanism: Mechanism, x: Any) -> None:
+    """Refuses bins, components or a book that were learned from the rows themselves."""
+    if what := mechanism._inner.learned_from(_input.whole(x, mechanism.dim)):
+        raise NotPrivate(f"refused: the {what} were learned from the very rows that would be released")
 
 
 def warn(mechanism: Mechanism) -> None:

@@ -160,7 +160,8 @@ class Release:
 
     def __reduce__(self) -> Any:
         ids, labels = (None if column is None else column.tolist() for column in (self.ids, self.labels))
-        return _restored, (self.certificate_json, self._inner.bytes().tobytes(), ids, labels, self._inner.public())
+        public = [content for _, content in self._inner.mechanism().public()]
+        return _restored, (self.certificate_json, self._inner.bytes().tobytes(), ids, labels, public)
 
     def _repr_html_(self) -> str:
         c = self.certificate

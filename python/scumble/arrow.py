@@ -51,6 +51,9 @@ def release_batches(
     A key of :func:`new_key` serves one job, and is dropped when that has ended; `key` may also be the content of a sticky
     key's file (:func:`scumble.keygen`), for rows that are released again and again.
 
+    Unlike :meth:`scumble.Mechanism.release`, it sees a part of the rows at a time, and cannot notice that bins, components
+    or a book were learned from these very rows.
+
     `fixed_size`: sketches as FixedSizeList or FixedSizeBinary, as in scumble's files; False gives List and Binary, which
     Spark needs.
 
@@ -109,6 +112,7 @@ def certify(
     person_delta: float | None = None,
 ) -> dict[str, Any]:
     """Writes ``FOLDER.certificate.json`` beside a local folder of released Parquet files, and returns the certificate.
+    Components, a book or large bins go into a file of their own beside it, ``FOLDER.book`` and the like.
 
     Its content hashes run over the rows of all files in the order of the files' names: the order in which
     :func:`scumble.load` and ``scumble verify`` read the folder. Files of another mechanism are refused, and so are files
@@ -120,9 +124,16 @@ def certify(
     files = sorted(str(file) for file in path.glob("*.parquet") if not file.name.startswith((".", "_")))
     promise = None if rows_per_person is None else (rows_per_person, person_delta)
     text = certificate_of(files, mechanism, encoding, rows, sticky, sign, promise)
-    with open(path.with_name(f"{path.name}.certificate.json"), "x", encoding="utf-8") as file:
-        file.write(text)
+    for ending, content in beside(mechanism, text):
+        with open(path.with_name(path.name + ending), "xb") as file:
+            file.write(content)
     return json.loads(text)
+
+
+def beside(mechanism: Mechanism, certificate: str) -> list[tuple[str, bytes]]:
+    """What is written beside a folder: ending and content. The certificate comes last: with it, all is there."""
+    public = [("." + kind, content) for kind, content in mechanism._inner.public()]
+    return [*public, (".certificate.json", certificate.encode())]
 
 
 def certificate_of(

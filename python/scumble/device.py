@@ -272,6 +272,7 @@ def _numbers(vector: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | 
         row = vector.tocsr()
         if row.ndim == 2 and row.shape[0] != 1:
             raise ValueError("one row is reported at a time")
+        row = row.copy() if row is vector else row  # the caller's stays as it is
         row.sum_duplicates()
         return _typed(row.data), _attributes(row.indices), int(row.shape[-1])
     if isinstance(vector, tuple):

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Window
@@ -24,8 +25,8 @@ from ._account import Account
 from ._errors import DataError, FileError, ParameterError
 from ._files import how_to_read
 from ._keys import Key, secret
-from ._mechanism import Mechanism, warn
-from .arrow import ID, certificate_of, new_key, release_batches
+from ._mechanism import Mechanism, check_sample, warn
+from .arrow import ID, beside, certificate_of, new_key, release_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,12 +93,13 @@ def release(
     schema = _schema(df, mechanism, id, label, encoding)
     target = None if out is None else _Folder(spark, out)
     if target is not None:
-        target.check_new()
+        target.check_new(mechanism)
     folder = None if target is None else target.local()
     reading = how_to_read(column, id or ID, label, format="parquet")
     pieces = None if folder is None else _spark_files.pieces(df, reading)
     rows = _check_ids(df, id or ID, pieces)
     _check_length(df, column, mechanism.dim)
+    _check_sample(df, column, mechanism, rows)
     warn(mechanism)
     reserved = None if account is None else account.reserve(_scumble.Releaser(mechanism._inner, encoding))
     if reserved is not None:
@@ -145,7 +147,8 @@ def _certify(
 ) -> str:
     folder = _Folder(spark, out)
     text = certificate_of(folder.parquet_files(), mechanism, encoding, rows, sticky, sign, promise)
-    folder.write_beside(".certificate.json", text)
+    for ending, content in beside(mechanism, text):
+        folder.write_beside(ending, content)
     return text
 
 
@@ -271,6 +274,15 @@ def _check_length(df: DataFrame, column: str, dim: int) -> None:
         raise DataError(f"rows of {column!r} have {first[0]} attributes, expected {dim}")
 
 
+def _check_sample(df: DataFrame, column: str, mechanism: Mechanism, rows: int) -> None:
+    """Public structure must not be learned from the rows themselves. A table with as many rows as the sample fits here."""
+    if rows not in mechanism._inner.sample_rows():
+        return
+    vectors = [row[0] for row in df.select(column).collect()]
+    if all(vector is not None and len(vector) == mechanism.dim and None not in vector for vector in vectors):
+        check_sample(mechanism, np.array(vectors, dtype=np.float64))  # else the tasks say which row is wrong
+
+
 def _check_plan(df: DataFrame) -> None:
     """A retry must see the same rows under the same ids."""
     plan = getattr(df, "_jdf", None)
@@ -311,10 +323,10 @@ class _Folder:
         except Py4JJavaError as error:
             raise FileError(f"{path}: {error.java_exception.getMessage()}") from None
 
-    def check_new(self) -> None:
-        """Refuses a folder that exists, or a certificate beside it."""
-        beside = self._jvm.org.apache.hadoop.fs.Path(self._path.toString() + ".certificate.json")
-        for path in (self._path, beside):
+    def check_new(self, mechanism: Mechanism) -> None:
+        """Refuses a folder that exists, or what would be written beside it."""
+        endings = ["", *(ending for ending, _ in beside(mechanism, ""))]
+        for path in (self._jvm.org.apache.hadoop.fs.Path(self._path.toString() + ending) for ending in endings):
             if self._exists(path):
                 raise FileError(f"{path.toString()}: exists already; choose a new folder")
         parent = self._path.makeQualified(self._files.getUri(), self._files.getWorkingDirectory()).getParent()
@@ -352,13 +364,13 @@ class _Folder:
                     self._files.copyToLocalFile(False, path, self._jvm.org.apache.hadoop.fs.Path(copy), True)
                     yield copy
 
-    def write_beside(self, ending: str, text: str) -> None:
+    def write_beside(self, ending: str, content: bytes) -> None:
         """Writes a new file beside the folder: inside it, Spark would take it for data."""
         name = self._path.getName() + ending
         parent = self._path.makeQualified(self._files.getUri(), self._files.getWorkingDirectory()).getParent()
         stream = self._files.create(self._jvm.org.apache.hadoop.fs.Path(parent, name), False)
         try:
-            stream.write(bytearray(text.encode()))
+            stream.write(bytearray(content))
         except Exception as error:
             raise FileError(f"{name} could not be written") from error
         finally:

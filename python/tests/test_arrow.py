@@ -118,6 +118,21 @@ def test_certify_a_folder(rng, tmp_path):
         scumble.load(folder)
 
 
+def test_a_folder_has_its_public_file_beside_it(rng, tmp_path):
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "out"
+    folder.mkdir()
+    components = scumble.learn_components(rng.random((200, 64)), 16)
+    m = scumble.Mechanism("privcube", dim=64, k=16, epsilon=5.0, range=(0.0, 1.0), components=components, seed=bytes(32))
+    released = release_batches([batch(rng.random((30, 64)), np.arange(30))], mechanism=m, key=KEY, id="id")
+    pq.write_table(pa.Table.from_batches(released), folder / "part-0.parquet")
+    certify(folder, mechanism=m)
+    assert (tmp_path / "out.components").read_bytes() == components.content
+    for name in (folder, f"{folder}/"):  # as a shell completes it
+        assert scumble.load(name).mechanism == m and scumble.verify(name)["rows"] == 30
+
+
 def test_certify_binds_the_mechanism_that_made_the_files(rng, tmp_path):
     import pyarrow.parquet as pq
 

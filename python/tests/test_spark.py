@@ -281,6 +281,30 @@ def test_output_that_exists_is_refused(df, tmp_path):
         scumble.spark.release(df, mechanism=mechanism(), out=str(tmp_path), **OPTIONS)
 
 
+def test_public_structure_is_of_other_rows_and_goes_with_the_folder(df, table, tmp_path):
+    own = np.array(table[0]["embedding"].to_pylist(), dtype=np.float32)
+    bins = scumble.learn_bins(own, 16)
+    account = scumble.Account(tmp_path / "ledger", "rows", budget=5.0)
+    rows = df.sparkSession.read.parquet(table[1]).coalesce(1)  # in the order of the files
+    m = scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=1.0, range=(0.0, 1.0), bins=bins)
+    with pytest.raises(scumble.ParameterError, match="bins were learned from the very rows"):
+        scumble.spark.release(rows, mechanism=m, out=str(tmp_path / "out"), account=account, **OPTIONS)
+    assert not (tmp_path / "ledger").exists() and not (tmp_path / "out").exists()
+
+    public = np.random.default_rng(6).random((ROWS, 64))  # as many rows, and others
+    for name, given in (
+        ("out", dict(mechanism="dp-oporp-staircase", bins=scumble.learn_bins(public, 16))),
+        ("book", dict(mechanism="privbook", book=scumble.make_book(public, 50))),
+    ):
+        m = scumble.Mechanism(dim=64, k=16 if name == "out" else None, epsilon=1.0, range=(0.0, 1.0), **given)
+        scumble.spark.release(df, mechanism=m, out=str(tmp_path / name), **OPTIONS)
+        r = scumble.load(tmp_path / name)
+        assert r.mechanism == m and len(r) == ROWS
+    (tmp_path / "other.book").touch()
+    with pytest.raises(scumble.FileError, match="other.book: exists already"):
+        scumble.spark.release(df, mechanism=m, out=str(tmp_path / "other"), **OPTIONS)
+
+
 def test_no_typo_is_charged(df, tmp_path):
     from pyspark.sql import functions as F
 

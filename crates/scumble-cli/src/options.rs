@@ -106,10 +106,10 @@ pub struct InputOptions {
     /// Parquet column with the vectors
     #[arg(long, value_name = "NAME", default_value = "vector", help_heading = "Input")]
     column: String,
-    /// Column with row ids to release as they are, without noise. For npy, LIBSVM and IDX: a .npy file with one id per row
+    /// Column with row ids; `release` carries them over as they are, without noise. For npy, LIBSVM and IDX: a .npy file with one id per row
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     id: Option<String>,
-    /// Column with labels to release as they are, without noise
+    /// Column with labels; `release` carries them over as they are, without noise
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub label: Option<String>,
     /// Is the first line of a CSV file a header? [default: yes if it is all text, no if it is all numbers]
@@ -138,7 +138,7 @@ pub struct MechanismOptions {
     /// Failure probability, for Gaussian noise and approximate guarantees (for example 1e-6)
     #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = "Privacy")]
     delta: Option<f64>,
-    /// How far the unit may move [default: the width of the range]
+    /// How far the unit may move [default: the width of the range; needed for l1 and l2]
     #[arg(long, value_name = "B", allow_negative_numbers = true, help_heading = "Privacy")]
     pub beta: Option<f64>,
     /// Public range of an attribute; values outside are clipped
@@ -175,7 +175,7 @@ pub struct MechanismOptions {
     /// What the release is for: search or training (privcube) [default: between the two]
     #[arg(long = "for", value_name = "PURPOSE", help_heading = "Sketch")]
     purpose: Option<Purpose>,
-    /// f32, i16, b8, b4 or b1 [default: f32 for values, b1 for bits]
+    /// f32, i16, b8, b4 or b1 [default: f32 for values; bits and symbols have their own; with auto the choice of the plan]
     #[arg(long, value_name = "E", help_heading = "Sketch")]
     pub encoding: Option<Encoding>,
     /// With auto: the most bytes per row
@@ -201,7 +201,7 @@ pub struct MechanismOptions {
     /// tight or paper (dp-signrp-rr)
     #[arg(long, value_name = "MODE", default_value = "tight", value_parser = PossibleValuesParser::new(["tight", "paper"]).map(|text: String| parse_mode(&text)), help_heading = "Details")]
     signrp_mode: SignrpMode,
-    /// Symbols per coordinate: 2, 3, 5 or 16 (lattice, zones)
+    /// Symbols per coordinate: 2 to 16 (lattice), 3 or 5 (zones)
     #[arg(long, value_name = "N", help_heading = "Details")]
     symbols: Option<u8>,
     /// Lattice points per beta (dp-oporp-lattice)

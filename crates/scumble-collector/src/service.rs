@@ -11,8 +11,9 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER, WWW_AUTHENTICATE,
+    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, IF_RANGE, RANGE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
@@ -22,6 +23,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -307,7 +309,8 @@ async fn campaign(
     Ok(fixed(&digest, &headers, "application/json", || listed.collection.text().to_owned().into()))
 }
 
-/// `GET /v1/campaigns/{digest}/file`: the public file that the campaign names. It may be large.
+/// `GET /v1/campaigns/{digest}/file`: the public file that the campaign names. It may be large: who was cut off asks for
+/// the rest.
 async fn file(
     State(service): State<Arc<Service>>,
     Path(digest): Path<String>,
@@ -316,7 +319,43 @@ async fn file(
     let none = || Refusal::new(StatusCode::NOT_FOUND, "this campaign names no public file");
     let content = service.listed(&digest)?.collection.file().ok_or_else(none)?;
     service.admit_address(&request)?;
-    Ok(fixed(&digest, request.headers(), "application/octet-stream", || content.clone().into()))
+    let mut whole = fixed(&digest, request.headers(), "application/octet-stream", || content.clone().into());
+    whole.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    if whole.status() != StatusCode::OK {
+        return Ok(whole);
+    }
+    let length = content.len();
+    let (status, range, part) = match asked_range(request.headers(), whole.headers().get(ETAG), length) {
+        None => return Ok(whole),
+        Some(Some(part)) => (
+            StatusCode::PARTIAL_CONTENT,
+            format!("bytes {}-{}/{length}", part.start, part.end - 1),
+            content.slice(part),
+        ),
+        Some(None) => (StatusCode::RANGE_NOT_SATISFIABLE, format!("bytes */{length}"), Bytes::new()),
+    };
+    *whole.status_mut() = status;
+    whole.headers_mut().insert(CONTENT_RANGE, HeaderValue::from_str(&range).expect("digits"));
+    *whole.body_mut() = part.into();
+    Ok(whole)
+}
+
+/// The one range of bytes that is asked for; `Some(None)` where the file ends before it. Anything else asks for the whole.
+fn asked_range(headers: &HeaderMap, etag: Option<&HeaderValue>, length: usize) -> Option<Option<Range<usize>>> {
+    if headers.get(IF_RANGE).is_some_and(|known| Some(known) != etag) {
+        return None;
+    }
+    let (first, last) = headers.get(RANGE)?.to_str().ok()?.strip_prefix("bytes=")?.split_once('-')?;
+    let number =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().unwrap_or(usize::MAX));
+    let part = match (first, last) {
+        ("", "") => return None,
+        ("", last) => length.saturating_sub(number(last)?)..length,
+        (first, "") => number(first)?..length,
+        (first, last) => number(first)?..number(last)?.min(length - 1).saturating_add(1),
+    };
+    let backwards = !first.is_empty() && !last.is_empty() && number(first)? > number(last)?;
+    if backwards { None } else { Some(Some(part).filter(|part| part.start < part.end)) }
 }
 
 /// What a campaign's digest fixes can never change.

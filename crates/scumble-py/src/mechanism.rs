@@ -12,6 +12,7 @@ use scumble::plan::{described, with_content};
 use scumble::release::Encoder;
 use scumble::search::ExactQueries;
 use scumble::vectors::TableHash;
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 pub use scumble::plan::parse_ask as ask;
@@ -38,6 +39,11 @@ impl Mechanism {
     /// The same with the content of public files, for another process.
     fn whole_parameters(&self) -> String {
         with_content(self.inner.parameters()).to_string()
+    }
+
+    /// The kind and content of the public files that must accompany a certificate.
+    fn public(&self) -> Vec<(&'static str, Cow<'static, [u8]>)> {
+        self.inner.parameters().beside().into_iter().map(|(kind, content)| (kind, content.into())).collect()
     }
 
     /// Rows of the public samples that its files were learned from.

@@ -16,7 +16,6 @@ use scumble::estimate::{Estimate, Quantity, RowRef, inner_product_with_query};
 use scumble::files::{self, open_release_with, write_release};
 use scumble::release;
 use scumble::search::{self as engine, ExactQueries, Metric, Queries};
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// See `scumble.Release`.
@@ -93,11 +92,6 @@ impl Release {
     /// The privacy statement, as Markdown.
     fn statement(&self) -> String {
         self.inner.certificate().statement()
-    }
-
-    /// The content of the public files that must accompany the certificate.
-    fn public(&self) -> Vec<Cow<'static, [u8]>> {
-        self.inner.mechanism().parameters().beside().into_iter().map(|(_, content)| content.into()).collect()
     }
 
     /// The mechanism that the certificate describes.

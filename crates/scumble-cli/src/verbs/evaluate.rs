@@ -65,7 +65,7 @@ pub struct Evaluate {
     /// Public range of an attribute
     #[arg(long, value_name = "LO,HI", allow_hyphen_values = true, value_parser = parse_range)]
     range: Range,
-    /// How far one attribute may move [default: the width of the range]
+    /// How far the unit may move [default: the width of the range; needed for l1 and l2]
     #[arg(long, value_name = "B")]
     beta: Option<f64>,
     /// Unit of privacy: attribute, l1, l2 or record [default: attribute; record for privcube, signcap and privbook]

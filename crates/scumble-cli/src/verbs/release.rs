@@ -103,7 +103,10 @@ fn aside(aside: Aside) {
             note(&format!("the first line was read as {what}; if that is wrong, use --header"));
         }
         Aside::LeftOut(rows) => {
-            note(&format!("{} rows are left out (for you only: it tells how many rows persons have)", grouped(rows)));
+            note(&format!(
+                "{} rows are left out (for you only: the number reveals how many rows people have)",
+                grouped(rows)
+            ));
         }
     }
 }

@@ -74,12 +74,27 @@ fn a_public_file_is_served_beside_its_campaign() {
     let (place, collection) = (Place::sqlite(), collection_of_words());
     let running = Running::start(settings(), place.open().unwrap(), &collection);
     let path = format!("/v1/campaigns/{}/file", collection.name());
-    let bytes = request_bytes(running.public, &path);
-    let body = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
-    assert!(bytes.starts_with(b"HTTP/1.1 200") && bytes[body..] == collection.file().unwrap()[..]);
+    let file = collection.file().unwrap();
+    let (head, body) = request_bytes(running.public, &path, "");
+    assert!(head.starts_with("HTTP/1.1 200") && body == file[..]);
     let tag = format!("if-none-match: \"{}\"\r\n", collection.name());
     assert_eq!(request(running.public, "GET", &path, &tag, b"").status, 304);
     assert_eq!(request(running.public, "POST", &path, "", b"").status, 405);
+    // A download that was cut off goes on where it stopped.
+    let length = file.len();
+    let part = |range: &str| request(running.public, "GET", &path, &format!("range: {range}\r\n"), b"");
+    for (range, wanted) in [("bytes=0-9", 0..10), ("bytes=10-", 10..length), ("bytes=-3", length - 3..length)] {
+        let (head, body) = request_bytes(running.public, &path, &format!("range: {range}\r\n"));
+        assert!(head.starts_with("HTTP/1.1 206") && body == file[wanted.clone()], "{range}: {head}");
+        assert!(head.contains(&format!("bytes {}-{}/{length}", wanted.start, wanted.end - 1)), "{head}");
+    }
+    let beyond = part(&format!("bytes={length}-"));
+    assert!(beyond.status == 416 && beyond.head.contains(&format!("bytes */{length}")), "{beyond:?}");
+    for other in ["bytes=0-1,4-5", "rows=0-9", "bytes=9-0", "bytes=x-", "bytes=-"] {
+        assert_eq!(part(other).status, 200, "{other}");
+    }
+    let other = request(running.public, "GET", &path, "range: bytes=0-9\r\nif-range: \"other\"\r\n", b"");
+    assert_eq!(other.status, 200);
     let word = |person: u32, word: u16| {
         let campaign = *collection.digest().first_chunk().unwrap();
         scumble::release::Report { campaign, period: 0, id: id_of(person), row: &word.to_le_bytes() }.to_bytes()
@@ -94,13 +109,15 @@ fn a_public_file_is_served_beside_its_campaign() {
     running.stop();
 }
 
-/// An answer whose body is no text.
-fn request_bytes(address: std::net::SocketAddr, path: &str) -> Vec<u8> {
+/// An answer whose body is not text: its head, and its body.
+fn request_bytes(address: std::net::SocketAddr, path: &str, headers: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{headers}\r\n").unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
-    bytes
+    let body = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    let body = bytes.split_off(body);
+    (String::from_utf8(bytes).unwrap(), body)
 }
 
 #[test]

@@ -167,6 +167,11 @@ fn an_export_of_words_is_opened_and_searched_with_its_book() {
         assert_eq!(std::fs::read(out.join("words.parquet.book")).unwrap(), again.file().unwrap()[..]);
         let release = open_release(&path).unwrap();
         again.campaign().check_release(release.certificate()).unwrap();
+        let statement = release.certificate().statement();
+        assert!(
+            statement.contains("local: each device added the noise") && !statement.contains("central"),
+            "{statement}"
+        );
         let hits = scumble::search::search(&release, Queries::Released(&release), 3, None).unwrap();
         assert_eq!(hits[0].len(), 3);
         // Without its book nobody can tell what a number stands for.

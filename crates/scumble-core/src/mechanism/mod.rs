@@ -425,10 +425,10 @@ impl Mechanism {
                 partition.provenance()
             ));
         }
-        for (name, file) in [("components", &self.parameters.components), ("book", &self.parameters.book)] {
+        for (fixed, file) in [("components were", &self.parameters.components), ("book was", &self.parameters.book)] {
             if let Some(table) = file.as_ref().and_then(|file| file.content()) {
                 assumptions.push(format!(
-                    "the {name} were fixed without looking at the rows that are released: from {}",
+                    "the {fixed} fixed without looking at the rows that are released: from {}",
                     table.origin()
                 ));
             }
@@ -444,6 +444,7 @@ impl Mechanism {
     pub fn not_protected(&self) -> Vec<String> {
         let Parameters { unit, range, .. } = self.parameters;
         let mut list = vec![match unit {
+            _ if self.promise.guarantee().is_none() => "a whole record, or any single attribute of it".into(),
             Unit::Attribute => format!(
                 "a whole record: a change of several attributes costs the sum of their changes divided by beta, each \
                  rounded up, times epsilon, up to {} attributes of width {}",
@@ -462,7 +463,7 @@ impl Mechanism {
             );
         }
         if self.parameters.book.is_some() {
-            list.push("the looks of it: a released word is a public row, and may look like somebody's record".into());
+            list.push("appearances: a released word is a public row, and may look like somebody's record".into());
         }
         list.push("a searcher's exact query".into());
         list

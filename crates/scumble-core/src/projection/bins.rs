@@ -300,7 +300,9 @@ impl ImageGrid {
     pub fn bins(&self, k: usize) -> Result<Bins, ParameterError> {
         let Self { rows, columns, colours } = *self;
         let (down, across) = self.split(k).ok_or(ProjectionError::Blocks { rows, columns, k })?;
-        let block = |pixel: usize| pixel / columns * down / rows * across + pixel % columns * across / columns;
+        let share = |at: usize, parts: usize, of: usize| (at as u64 * parts as u64 / of as u64) as usize; // also on 32 bits
+        let block =
+            |pixel: usize| share(pixel / columns, down, rows) * across + share(pixel % columns, across, columns);
         let places: Vec<_> = (0..self.dim()).map(|at| Some((block(at / colours) as u32, true))).collect();
         Bins::new(&places, k, Origin::Made)
     }

@@ -144,7 +144,9 @@ impl PublicTable {
         let origin = origin(from).ok_or(TableError::Provenance)?;
         let scale = exact::read(scale).filter(|scale| *scale > 0.0).ok_or(TableError::Scale)?;
         let centre_bytes = if kind == TableKind::Components { 4 * rows } else { 0 };
-        let expected = centre_bytes + 2 * entries;
+        // On 32 bits no file can be as long as the largest size asks for.
+        let expected =
+            entries.checked_mul(2).and_then(|bytes| bytes.checked_add(centre_bytes)).ok_or(TableError::Size)?;
         if rest.len() != expected {
             return Err(TableError::Length { found: rest.len(), expected });
         }

@@ -17,6 +17,14 @@ pub enum CampaignFileError {
     /// It, or the file beside it, cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The public file that it names is not where it is looked for.
+    #[error("{}: {fault}", path.display())]
+    FileMissing {
+        /// The campaign.
+        path: PathBuf,
+        /// Which file, and where.
+        fault: LibraryError,
+    },
     /// It can be read, but is not a valid campaign.
     #[error("{}: {fault}", path.display())]
     Campaign {
@@ -31,7 +39,7 @@ impl Fault for CampaignFileError {
     fn kind(&self) -> Kind {
         match self {
             Self::Read(error) => error.kind(),
-            Self::Campaign { fault, .. } => fault.kind(),
+            Self::FileMissing { fault, .. } | Self::Campaign { fault, .. } => fault.kind(),
         }
     }
 }
@@ -45,18 +53,26 @@ pub fn read_campaign(path: &Path, given: &Beside) -> Result<(Campaign, Mechanism
     file.take(LONGEST as u64 + 1).read_to_end(&mut text).map_err(system)?;
     let fault = |fault: LibraryError| CampaignFileError::Campaign { path: path.to_owned(), fault };
     let text = String::from_utf8(text).map_err(|_| fault(CampaignError::NotText.into()))?;
-    Campaign::parse_with(&text, &beside_release(path, given)?).map_err(|error| fault(of_its_file(path, error)))
+    Campaign::parse_with(&text, &beside_release(path, given)?).map_err(|error| match missing(&error) {
+        Some((kind, sha256)) => CampaignFileError::FileMissing {
+            path: path.to_owned(),
+            fault: CampaignError::FileMissing { place: place_beside(path, kind), sha256 }.into(),
+        },
+        None => fault(error),
+    })
 }
 
-/// A missing file is asked for where it is looked for.
-fn of_its_file(path: &Path, error: LibraryError) -> LibraryError {
-    let LibraryError::Parameter(ParameterError::Projection(missing)) = &error else { return error };
-    let (kind, sha256) = match missing {
-        ProjectionError::BinsElsewhere { sha256 } => ("bins", sha256.clone()),
-        ProjectionError::TableElsewhere { table, sha256 } => (*table, sha256.clone()),
-        _ => return error,
-    };
-    CampaignError::FileMissing { place: place_beside(path, kind), sha256 }.into()
+/// The public file without which a campaign cannot be read: its kind and its hash.
+fn missing(error: &LibraryError) -> Option<(&'static str, String)> {
+    match error {
+        LibraryError::Parameter(ParameterError::Projection(ProjectionError::BinsElsewhere { sha256 })) => {
+            Some(("bins", sha256.clone()))
+        }
+        LibraryError::Parameter(ParameterError::Projection(ProjectionError::TableElsewhere { table, sha256 })) => {
+            Some((*table, sha256.clone()))
+        }
+        _ => None,
+    }
 }
 
 /// Writes a campaign and, beside it, the public file that it names: all or nothing. A file that exists is never replaced.

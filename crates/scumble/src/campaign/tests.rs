@@ -153,6 +153,34 @@ fn a_file_that_no_device_can_load_is_refused() {
     assert!(error.to_string().contains("at most 67108864"), "{error}");
 }
 
+/// What a person reads is computed from all the numbers it depends on.
+#[test]
+fn the_notice_says_what_is_left_of_the_promise() {
+    let notice = |parameters: Parameters, mode, contents| {
+        let mechanism = Mechanism::new(parameters).unwrap();
+        let encoder = Encoder::new(&mechanism, None).unwrap();
+        let terms = Terms { longitudinal: Longitudinal { mode, contents }, ..terms() };
+        Campaign::new(&mechanism, &encoder, terms).unwrap().notice.join("\n")
+    };
+    let record = |epsilon| Parameters { epsilon, ..parameters(MechanismId::Privcube) };
+    let said = notice(record(1.0), Mode::Once, 1);
+    assert!(
+        said.contains("covers the whole vector. Someone who must choose between two equally likely vectors"),
+        "{said}"
+    );
+    assert!(said.contains("is right at most 73.2% of the time."), "{said}");
+    assert!(notice(record(20.0), Mode::Once, 1).contains("of the time: no protection."));
+    let one = notice(Parameters { epsilon: 0.1, ..parameters(MechanismId::DpSignoporpCeil) }, Mode::Sticky, 3);
+    assert!(one.contains("together at most epsilon 0.3."), "{one}"); // not 0.30000000000000004
+    assert!(one.contains("covers ONE of 64 attributes") && one.contains("is right at most 9"), "{one}");
+    let gaussian = Parameters { delta: Some(1e-6), ..parameters(MechanismId::DpOporp) };
+    assert!(notice(gaussian, Mode::Once, 3).contains("delta 3.00e-6."), "a delta is spent again as well");
+    for mode in [Mode::Once, Mode::Sticky] {
+        let said = notice(record(1.0), mode, 1);
+        assert!(said.contains("A slot reports one vector only.") && !said.contains("once."), "{said}");
+    }
+}
+
 #[test]
 fn terms_that_make_no_sense_are_refused() {
     type Change = fn(&mut Terms);

@@ -3,7 +3,7 @@
 use super::{Mode, Terms};
 use crate::release::{Encoder, REPORT_HEADER};
 use scumble_core::mechanism::Mechanism;
-use scumble_core::privacy::Unit;
+use scumble_core::privacy::{Bound, Unit};
 
 /// The sentences.
 pub(super) fn notice(mechanism: &Mechanism, encoder: &Encoder, terms: &Terms) -> Vec<String> {
@@ -26,12 +26,17 @@ pub(super) fn notice(mechanism: &Mechanism, encoder: &Encoder, terms: &Terms) ->
         ));
     }
     notice.push(match contents {
-        1 => "A slot reports one vector, once.".into(),
-        contents => format!(
-            "A slot may report up to {contents} different vectors, and each one costs this loss again: together at most \
-             epsilon {}.",
-            f64::from(contents) * guarantee.epsilon
-        ),
+        1 => "A slot reports one vector only.".into(),
+        contents => {
+            let times = f64::from(contents);
+            let (epsilon, delta) = (times * guarantee.epsilon, times * guarantee.delta);
+            let together = Bound { moves: contents.into(), epsilon, delta };
+            format!(
+                "A slot may report up to {contents} different vectors, and each one costs this loss again: together at \
+                 most {}.",
+                together.loss_words()
+            )
+        }
     });
     notice.push(match terms.longitudinal.mode {
         Mode::Once => "A vector that has not changed is not sent again.".into(),
@@ -51,17 +56,30 @@ pub(super) fn notice(mechanism: &Mechanism, encoder: &Encoder, terms: &Terms) ->
     notice
 }
 
-/// What the unit covers of a whole vector.
+/// What the unit covers of a whole vector, and what is left of that.
 fn scope(mechanism: &Mechanism) -> String {
-    match mechanism.parameters().unit {
-        Unit::Record => "The promise covers the whole vector: any two vectors are hard to tell apart.".into(),
-        Unit::Attribute => format!(
-            "The promise covers ONE of {} attributes. A change of several attributes is protected less: their losses add \
-             up.",
-            mechanism.parameters().dim
+    let claim = mechanism.claim();
+    let (covered, bound) = match mechanism.parameters().unit {
+        Unit::Record => ("The promise covers the whole vector.".into(), claim.guarantee.map(|it| it.group(1))),
+        Unit::Attribute => (
+            format!(
+                "The promise covers ONE of {} attributes. A change of several attributes is protected less: their losses \
+                 add up.",
+                claim.dim
+            ),
+            claim.whole_row,
         ),
-        Unit::L1 | Unit::L2 => {
-            "The promise covers changes up to the stated distance. A larger change is protected less.".into()
-        }
+        Unit::L1 | Unit::L2 => (
+            "The promise covers changes up to the stated distance. A larger change is protected less.".into(),
+            claim.whole_row,
+        ),
+    };
+    match bound {
+        Some(bound) => format!(
+            "{covered} Someone who must choose between two equally likely vectors, which may differ in every attribute, \
+             is right {}.",
+            bound.guess_words()
+        ),
+        None => format!("{covered} No bound on what is revealed of a whole vector can be stated."),
     }
 }

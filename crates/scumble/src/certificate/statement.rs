@@ -51,12 +51,26 @@ impl Certificate {
                 "several moved attributes, several rows of a person, or a row released again with fresh noise: each pays"
             }
         };
-        let cadence = match self.sticky {
-            true => {
+        let cadence = match (&self.campaign, self.sticky) {
+            (Some(_), _) => {
+                "one campaign: its text says how often a device reports, and that every new content of a slot costs the \
+                 privacy loss again"
+            }
+            (None, true) => {
                 "repeated with a sticky key: a row that has not changed is released with the same noise, at no further \
                  loss; every new content of a row costs the privacy loss again"
             }
-            false => "this release only; each further release of the same rows adds to the loss",
+            (None, false) => "this release only; each further release of the same rows adds to the loss",
+        };
+        let trust = match self.campaign {
+            Some(_) => {
+                "local: each device added the noise to its own row before it sent it; the collector never held the rows, \
+                 and need not be trusted with them"
+            }
+            None => {
+                "central: the curator who made the release held the rows and is trusted with them; nobody who sees the \
+                 release needs to be trusted. Each row was randomised on its own"
+            }
         };
         let rows = [
             ("Flavor", flavor.to_owned()),
@@ -66,7 +80,16 @@ impl Certificate {
             ("Privacy loss, delta", guarantee.delta.map_or_else(none, plain)),
             (
                 "Privacy loss of the integers that ran",
-                guarantee.checked_epsilon.map_or_else(none, |epsilon| format!("at most {epsilon}")),
+                match (guarantee.checked_epsilon, guarantee.delta) {
+                    (Some(epsilon), Some(delta)) if delta > 0.0 => {
+                        format!(
+                            "at most {epsilon}, with a delta of at most {} (which is what was computed)",
+                            plain(delta)
+                        )
+                    }
+                    (Some(epsilon), _) => format!("at most {epsilon}"),
+                    (None, _) => none(),
+                },
             ),
             ("One value replaced by any other of the range", guarantee.any_value.as_ref().map_or_else(none, group)),
             ("A whole row replaced by any other", guarantee.whole_row.as_ref().map_or_else(none, group)),
@@ -74,23 +97,24 @@ impl Certificate {
                 "All rows of a person",
                 self.person.as_ref().map_or("not bounded: each row pays".into(), |person| person.statement.clone()),
             ),
-            (
-                "Trust model",
-                "central: the curator who made the release held the rows and is trusted with them; nobody who sees the \
-                 release needs to be trusted. Each row was randomised on its own"
-                    .into(),
-            ),
+            ("Trust model", trust.into()),
             ("Mechanism", format!("{}: {} ({})", self.mechanism.id, self.mechanism.summary, self.mechanism.paper)),
             ("Bounds on the data", format!("values clipped to [{}, {}]", self.range[0], self.range[1])),
             (
                 "Data product",
-                format!("{} rows of {} coordinates made from {} attributes", self.rows, self.projection.k, self.projection.p),
+                format!(
+                    "{} rows of {} coordinates made from {} attributes",
+                    self.rows, self.projection.k, self.projection.p
+                ),
             ),
             ("Composition and accounting", format!("rows compose in parallel; {accounting}")),
             ("Release cadence", cadence.into()),
             (
                 "Implementation",
-                format!("{} {}, {} noise, projection with public seed", self.software.name, self.software.version, self.numerics),
+                format!(
+                    "{} {}, {} noise, projection with public seed",
+                    self.software.name, self.software.version, self.numerics
+                ),
             ),
             (
                 "Signed by",

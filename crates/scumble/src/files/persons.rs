@@ -135,7 +135,7 @@ impl Persons {
         look.finish()
     }
 
-    /// How many rows are left out. For the operator only: it tells how many rows persons have.
+    /// How many rows are left out. For the operator only: the number reveals how many rows people have.
     pub fn dropped(&self) -> u64 {
         self.rows - self.kept
     }

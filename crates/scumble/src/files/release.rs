@@ -112,7 +112,7 @@ pub struct AccountOf<'a> {
     pub budget: Option<Budget>,
 }
 
-/// Why there is no release. Nothing was written, and nothing is spent.
+/// Why there is no release. Nothing was written. Nothing is spent, but rows of a sticky release stay paid for.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {

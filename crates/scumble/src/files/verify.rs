@@ -130,7 +130,7 @@ fn noise(certificate: &Certificate, mechanism: &Mechanism) -> String {
 }
 
 fn rows(found: (u64, usize), stated: (u64, usize)) -> Check {
-    let words = |(rows, bytes): (u64, usize)| format!("{rows} of {bytes} bytes");
+    let words = |(rows, bytes): (u64, usize)| format!("{rows} rows of {bytes} bytes");
     match found == stated {
         true => Check::new("rows", Outcome::Ok, words(found)),
         false => {

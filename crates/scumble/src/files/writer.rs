@@ -283,9 +283,9 @@ pub(super) fn stored(encoding: Encoding, k: usize) -> Sketch {
     }
 }
 
-/// `OUT.npy` and `.x` give `OUT.npy.x`.
+/// `OUT.npy` and `.x` give `OUT.npy.x`, and so does the name of a folder with a slash at its end.
 pub(super) fn sidecar(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
+    let mut name = OsString::from(path.components().as_path());
     name.push(ending);
     name.into()
 }

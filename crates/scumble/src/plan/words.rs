@@ -19,8 +19,8 @@ pub enum LookedAt {
 }
 
 /// Said where no rows were looked at.
-const UNKNOWN: &str = "not known: how many neighbours a search finds depends on how the rows lie to each other, which public \
-                       numbers do not tell; ‹sample› FILE measures it on rows that you may look at";
+const UNKNOWN: &str = "not known: how many neighbours a search finds depends on how the rows lie relative to each other, which \
+                       public numbers do not show; ‹sample› FILE measures it on rows that you may look at";
 
 impl Request {
     /// What is fixed, in a line.
@@ -39,11 +39,12 @@ impl Request {
         Some(match self.parameters.epsilon {
             e if e < 3.0 => "neither search nor training: below epsilon 3 a row tells next to nothing",
             e if e < 10.0 => {
-                "training: a linear model over many rows works from epsilon 3 to 5. Not search: a single-digit epsilon \
-                 will not give it, with any mechanism"
+                "training: a linear model over many rows works from epsilon 3 to 5. Hardly search, unless privbook has a \
+                 public book of similar rows"
             }
             e if e < 20.0 => {
-                "training works well; search finds a few neighbours in a hundred, and needs epsilon 20 to 30"
+                "training works well; search finds a few neighbours in a hundred, and needs epsilon 20 to 30, or privbook \
+                 with a public book of similar rows"
             }
             _ => {
                 "training and search with exact queries; but an odds factor of e^20 and more is no worst-case \
