@@ -107,7 +107,7 @@ fn no_bytes_break_the_service() {
         inputs += 1;
     }
     assert_eq!(
-        running.post(&collection, &report_bytes(&collection, 0, 1000, 9)).receipt().0,
+        running.post_patiently(&collection, &report_bytes(&collection, 0, 1000, 9)).receipt().0,
         1,
         "after {inputs} inputs"
     );

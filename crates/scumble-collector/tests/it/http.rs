@@ -143,7 +143,7 @@ fn tokens_open_and_close_a_campaign() {
 fn one_address_cannot_flood() {
     let (place, collection) = (Place::sqlite(), collection());
     let mut settings = settings();
-    settings.service.per_address = 5;
+    settings.service.per_address = 1;
     settings.service.behind_proxy = true;
     let running = Running::start(settings, place.open().unwrap(), &collection);
     let path = format!("/v1/campaigns/{}/reports", collection.name());
@@ -151,8 +151,8 @@ fn one_address_cannot_flood() {
         let headers = format!("x-forwarded-for: 10.9.9.9, {from}\r\n");
         request(running.public, "POST", &path, &headers, &report_bytes(&collection, 0, 1, 1))
     };
-    let answers: Vec<_> = (0..40).map(|_| post("10.0.0.1")).collect();
-    let refused = answers.iter().find(|answer| answer.status == 429).expect("40 at once are too many");
+    let refused = (0..1000).map(|_| post("10.0.0.1")).find(|answer| answer.status == 429);
+    let refused = refused.expect("one after the other is more than one a second");
     assert!(refused.head.contains("retry-after: "));
     assert_eq!(post("10.0.0.2").status, 200, "another address is served");
     running.stop();
@@ -255,7 +255,7 @@ fn a_stop_drains() {
 }
 
 #[test]
-fn hostile_clients_are_cut_off_and_honest_ones_served() {
+fn slow_clients_are_cut_off_and_honest_ones_served() {
     let (place, collection) = (Place::sqlite(), collection());
     let mut settings = settings();
     settings.server.header_timeout = Duration::from_millis(300);
@@ -274,15 +274,23 @@ fn hostile_clients_are_cut_off_and_honest_ones_served() {
         (0..60).map(|_| open(format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 36\r\n\r\nscr1").as_bytes())),
     );
     for person in 0..5 {
-        assert_eq!(running.post(&collection, &report_bytes(&collection, 0, person, 1)).receipt().0, 1);
+        assert_eq!(running.post_patiently(&collection, &report_bytes(&collection, 0, person, 1)).receipt().0, 1);
     }
     for mut stream in slow {
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest); // ends, by itself
     }
+    assert_eq!(running.post_patiently(&collection, &report_bytes(&collection, 0, 99, 1)).receipt().0, 1);
+    running.stop();
+}
+
+#[test]
+fn hostile_clients_are_refused_and_honest_ones_served() {
+    let (_place, collection, running) = start();
+    let path = format!("/v1/campaigns/{}/reports", collection.name());
     let send = |bytes: &[u8]| exchange(running.public, bytes);
     let long = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(1 << 20));
-    assert!(send(long.as_bytes()).is_err_and(|_| true) || send(long.as_bytes()).unwrap().status == 431);
+    assert!(send(long.as_bytes()).map_or(431, |answer| answer.status) == 431); // it may hang up while we write
     let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "x: y\r\n".repeat(1000));
     assert!(send(many.as_bytes()).map_or(431, |answer| answer.status) == 431);
     let large = format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 99999999999\r\n\r\n");
@@ -292,7 +300,8 @@ fn hostile_clients_are_cut_off_and_honest_ones_served() {
     assert_eq!(send(&chunk).map_or(413, |answer| answer.status), 413);
     // A thousand requests before the first answer is read.
     let one = format!("GET /v1/campaigns/{} HTTP/1.1\r\nhost: x\r\n\r\n", "0".repeat(64));
-    let mut piped = open(one.repeat(1000).as_bytes());
+    let mut piped = TcpStream::connect(running.public).unwrap();
+    piped.write_all(one.repeat(1000).as_bytes()).unwrap();
     piped.write_all("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_string().as_bytes()).unwrap();
     let mut answers = String::new();
     piped.read_to_string(&mut answers).unwrap();
