@@ -223,6 +223,7 @@ fn kill_leaves_no_file() {
         .args(["--exact", "file::write::child_writes_a_megabyte", "--nocapture"])
         .env("SCUMBLE_TEST_OUTPUT", &path)
         .env("SCUMBLE_TEST_WAIT", "1")
+        .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
@@ -244,7 +245,7 @@ fn child_writes_a_megabyte() {
         writer.write(ReleasedBlock { rows: 1024, bytes: &bytes, ids: Some(&ids), labels: None })?;
         if std::env::var_os("SCUMBLE_TEST_WAIT").is_some() {
             println!("waiting");
-            std::thread::sleep(std::time::Duration::from_secs(60));
+            let _ = std::io::read_to_string(std::io::stdin()); // ends with the parent: it is killed before
         }
         writer.finish(|_| "{}".to_owned())
     })();
