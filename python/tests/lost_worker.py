@@ -41,7 +41,8 @@ environment = os.environ | {
     "SPARK_LOCAL_IP": "127.0.0.1",
     "PYSPARK_PYTHON": sys.executable,
     "SPARK_WORKER_DIR": str(folder / "work"),
-    "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",  # its port is fixed
+    # The REST port is fixed. The others are as given or the master ends. A worker that stands still is not lost.
+    "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false -Dspark.port.maxRetries=0 -Dspark.worker.timeout=1200",
 }
 os.environ.update(environment)
 
@@ -83,16 +84,28 @@ def wait_for(what: str, condition, seconds: float = 600):
 
 signal.signal(signal.SIGALRM, give_up)
 signal.alarm(SECONDS)
-port, page = free_port(), free_port()
-daemons = [start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page)]
+daemons: list[subprocess.Popen] = []  # the master first
 
 
-def alive() -> int:
+def start_master() -> tuple[int, int]:
+    """Gives its port and that of its page; others when somebody took one of them before the master, which then ends."""
+    while True:
+        port, page = free_port(), free_port()
+        daemons[:] = [
+            start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page)
+        ]
+        wait_for("the master", lambda: daemons[0].poll() is not None or alive(page) is not None)
+        if daemons[0].poll() is None:
+            return port, page
+
+
+def alive(page: int) -> int | None:
+    """How many workers the master has; None before it is ready, when its page may answer already."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=60) as answer:
             return int(json.load(answer)["aliveworkers"])
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
-        return 0  # the page answers before the master is ready
+        return None
 
 
 def worker_of(pid: int) -> subprocess.Popen:
@@ -131,12 +144,13 @@ def kill_one() -> None:
 
 
 try:
+    port, page = start_master()
     for _ in range(2):
         daemons.append(
             start("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", 0, "-c", 1, "-m", "1g",
                   f"spark://127.0.0.1:{port}")
         )
-    wait_for("two workers", lambda: alive() == 2)
+    wait_for("two workers", lambda: alive(page) == 2)
 
     spark = (
         pyspark.sql.SparkSession.builder.master(f"spark://127.0.0.1:{port}")
@@ -146,7 +160,7 @@ try:
         .config("spark.executor.memory", "700m")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH))
         .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.network.timeout", "60s")
+        .config("spark.network.timeout", "1200s")  # who is killed closes its connections: only that counts as lost
         .config("spark.sql.files.openCostInBytes", str(128 << 20))  # one task per file
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
@@ -166,6 +180,7 @@ try:
         released.mapInArrow(witness, released.schema).write.parquet(out)
         killing.result()
     scumble.spark.certify(spark, out, mechanism=mechanism, rows=ROWS)
+    wait_for("the master to know of the death", lambda: alive(page) == 1)
     r = scumble.load(out)
     seen: dict[int, list] = {}
     for note in notes.iterdir():
@@ -182,7 +197,7 @@ try:
         "different_ids": len(set(r.ids.tolist())),
         "rows_seen_twice": len(twice),
         "rows_that_differ": sum(any(s != sketches[0] for s in sketches) for sketches in twice.values()),
-        "workers_left": alive(),
+        "workers_left": alive(page),
     }
     spark.stop()
     print(json.dumps(report), flush=True)

@@ -344,7 +344,7 @@ def test_a_lost_worker(tmp_path):
             [sys.executable, script, tmp_path], stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
         )
     try:
-        output, _ = job.communicate(timeout=360)  # it gives up by itself before
+        output, _ = job.communicate(timeout=1200)  # it gives up by itself before: lost_worker.SECONDS
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(job.pid, signal.SIGKILL)  # and its JVM
