@@ -51,4 +51,4 @@ def postgres(tmp_path_factory):
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(a) for a in arguments], check=True, capture_output=True, text=True, timeout=300)
+    return subprocess.run([str(a) for a in arguments], check=True, capture_output=True, text=True, timeout=1200)

@@ -86,5 +86,6 @@ def test_notebook():
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     stored = [len(cell.outputs) for cell in code]
     assert all(stored), "every cell has its stored output"
-    nbclient.NotebookClient(notebook, timeout=200, resources={"metadata": {"path": ROOT / "notebooks"}}).execute()
+    limits = {"timeout": 1200, "startup_timeout": 1200}  # against a hang
+    nbclient.NotebookClient(notebook, resources={"metadata": {"path": ROOT / "notebooks"}}, **limits).execute()
     assert [len(cell.outputs) for cell in code] == stored
