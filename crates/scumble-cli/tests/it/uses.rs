@@ -67,7 +67,7 @@ fn compare_with_vectors_of_your_own() {
 fn a_plan_says_what_a_records_epsilon_is_good_for() {
     let folder = Folder::new();
     let plan = |epsilon: u32| folder.ok(&format!("plan --dim 384 --epsilon {epsilon} --range -1,1 --unit record"));
-    assert!(plan(5).contains("single-digit epsilon"), "{}", plan(5));
+    assert!(plan(5).contains("unless privbook has a public book"), "{}", plan(5));
     assert!(plan(20).contains("odds factor of e^20"), "{}", plan(20));
     let attribute = folder.ok("plan --dim 384 --epsilon 5 --range -1,1");
     assert!(attribute.contains("NOT protected: a whole row"), "{attribute}");
