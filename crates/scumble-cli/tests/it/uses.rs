@@ -389,6 +389,10 @@ fn the_demo_tells_the_story_and_can_be_told_again() {
     }
     folder.ok("verify scumble-demo/private.parquet");
     folder.ok("verify scumble-demo/blocks.parquet");
+    // A folder with somebody's own files of these names stays as it is.
+    folder.file("vectors.npy", b"mine");
+    assert!(folder.fails("demo --out .", 2).contains("no demo wrote this folder"));
+    assert_eq!(std::fs::read(folder.path("vectors.npy")).unwrap(), b"mine");
     let page = std::fs::read_to_string(folder.path("scumble-demo/report.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("ONE attribute") && !page.contains("http://www.w3.org/1999/xlink"));
     let results = folder.json("demo --out again");

@@ -19,6 +19,10 @@ pub enum MechanismError {
     Norm { norm: f64 },
     #[error("‹density› is a share of the attributes, from 1e-12 to 1, got {density}")]
     Density { density: f64 },
+    #[error("‹{name}› must be positive and finite, got {value}")]
+    NotPositive { name: &'static str, value: f64 },
+    #[error("‹thresholds› must be finite, got {value}")]
+    Threshold { value: f64 },
     #[error("repeats must divide k: {repeats} does not divide {k}")]
     Repeats { repeats: usize, k: usize },
     #[error("the sensitivity of a dense projection from {dim} to {k} takes too long to check; take an OPORP mechanism")]

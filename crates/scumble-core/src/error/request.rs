@@ -20,6 +20,11 @@ pub enum GridError {
     TooFine { exponent: i32, lo: f64, hi: f64 },
     #[error("{length} is more grid steps than can be counted")]
     TooManySteps { length: f64 },
+    #[error(
+        "the range [{lo}, {hi}] is too large or too narrow for 32-bit floats and their squares: scale the data so that all \
+         values are within 1e15, and ‹range› at least 1e-15 wide"
+    )]
+    Units { lo: f64, hi: f64 },
 }
 
 /// Epsilon, delta or the unit.

@@ -366,12 +366,25 @@ impl Parameters {
     }
 }
 
-/// The most weights of a dense projection that are examined one by one for its realised sensitivity.
-const MOST_WEIGHTS: u128 = 1 << 32;
-/// The most products for the operator norm of a dense projection.
-const MOST_PRODUCTS: u128 = 1 << 40;
-/// The most bits whose exact composition is computed in big integers.
-const MOST_COMPOSED: usize = 1 << 13;
+/// Released values are 32-bit floats, and consumers take their squares.
+const LARGEST_VALUE: f64 = 1e15;
+
+/// How much may be computed to make a mechanism.
+struct Effort {
+    /// Weights of a dense projection that are examined one by one for its realised sensitivity.
+    weights: u128,
+    /// Products for the operator norm of a dense projection.
+    products: u128,
+    /// Bits whose exact composition is computed in big integers.
+    composed: usize,
+}
+
+impl Effort {
+    const HOST: Self = Self { weights: 1 << 32, products: 1 << 40, composed: 1 << 13 };
+    /// Some seconds of a browser: a device makes the mechanism of a campaign each time that it opens it.
+    const DEVICE: Self = Self { weights: 1 << 23, products: 1 << 31, composed: 1 << 11 };
+    const HERE: Self = if cfg!(feature = "host") { Self::HOST } else { Self::DEVICE };
+}
 
 impl Parameters {
     /// Guesses decide utility alone, but laws are cut by them and certificates hold them: they must be numbers.
@@ -385,8 +398,28 @@ impl Parameters {
         Ok(())
     }
 
+    /// Also what this mechanism does not use stands in its certificate, which has no other numbers. (A campaign cannot
+    /// state them, and a device has no room.)
+    fn check_numbers(&self) -> Result<(), ParameterError> {
+        let positive =
+            [("sketch_clip", self.sketch_clip), ("norm_bound", self.norm_bound), ("clip_norm", self.clip_norm)];
+        for (name, value) in positive {
+            if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
+                return Err(MechanismError::NotPositive { name, value }.into());
+            }
+        }
+        if let Some(&value) = self.thresholds.iter().find(|value| !value.is_finite()) {
+            return Err(MechanismError::Threshold { value }.into());
+        }
+        let Range { lo, hi } = self.range;
+        if self.range.largest() > LARGEST_VALUE || self.range.width() < 1.0 / LARGEST_VALUE {
+            return Err(GridError::Units { lo, hi }.into());
+        }
+        Ok(())
+    }
+
     /// Anyone who reads a certificate rebuilds its mechanism: a forger must not keep them busy for hours.
-    fn check_effort(&self) -> Result<(), ParameterError> {
+    fn check_effort(&self, most: Effort) -> Result<(), ParameterError> {
         use MechanismId::{DpSignrpCeil, DpSignrpRr};
         let Self { mechanism, dim, k, repeats, unit, delta, .. } = *self;
         let kind = self.projection.unwrap_or_else(|| mechanism.default_projection(repeats));
@@ -396,13 +429,18 @@ impl Parameters {
             Unit::Attribute | Unit::L1 => 0,
             Unit::L2 | Unit::Record => weights * dim.min(k) as u128,
         };
-        if dense && !mechanism.is_record() && (weights > MOST_WEIGHTS || products > MOST_PRODUCTS) {
+        if dense && !mechanism.is_record() && (weights > most.weights || products > most.products) {
             return Err(MechanismError::DenseTooLong { dim, k }.into());
         }
-        if matches!(mechanism, DpSignrpCeil | DpSignrpRr) && delta.is_some() && k > MOST_COMPOSED {
-            return Err(MechanismError::CompositionTooLong { k, most: MOST_COMPOSED }.into());
+        if matches!(mechanism, DpSignrpCeil | DpSignrpRr) && delta.is_some() && k > most.composed {
+            return Err(MechanismError::CompositionTooLong { k, most: most.composed }.into());
         }
         Ok(())
+    }
+
+    /// Refuses what a device would compute for too long.
+    pub fn check_for_devices(&self) -> Result<(), ParameterError> {
+        self.check_effort(Effort::DEVICE)
     }
 }
 
@@ -435,7 +473,10 @@ impl<'a> Setup<'a> {
             return Err(GridError::Beta { beta }.into());
         }
         parameters.check_guesses()?;
-        parameters.check_effort()?;
+        if cfg!(feature = "host") {
+            parameters.check_numbers()?;
+        }
+        parameters.check_effort(Effort::HERE)?;
         // In one attribute no two values are further apart than the range; in l1 and l2 all attributes may move.
         let beta = if parameters.unit == Unit::Attribute { beta.min(range.width()) } else { beta };
         Ok(Self { parameters, epsilon: Epsilon::new(parameters.epsilon)?, beta })

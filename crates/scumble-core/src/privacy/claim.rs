@@ -193,7 +193,7 @@ impl Claim {
     fn row_words(&self) -> Option<String> {
         let unit = self.guarantee.as_ref()?.unit;
         match (unit, self.whole_row) {
-            (Unit::Record, _) => None,
+            (Unit::Record, _) | (Unit::L1 | Unit::L2, Some(Bound { moves: 1, .. })) => None,
             (Unit::Attribute | Unit::L1 | Unit::L2, Some(row)) => Some(format!(
                 "NOT protected: a whole row. Someone who weighs two rows that differ in all {} attributes may be right {}",
                 self.dim,

@@ -2,7 +2,6 @@
 
 use crate::digits::{self, IMAGES, PIXELS};
 use scumble::vectors::{Rows, Scalars};
-use std::io::Write;
 use std::path::Path;
 
 /// Attributes of a row.
@@ -57,13 +56,22 @@ impl Data {
         ((squares / (ROWS + QUERIES) as f64).sqrt(), filled / self.values.len() as f64)
     }
 
-    /// Writes the rows as `.npy`, so that other verbs can be tried on them.
-    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+    /// The rows as `.npy`.
+    fn file(&self) -> Vec<u8> {
         let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({ROWS}, {DIM}), }}");
-        let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-        file.write_all(b"\x93NUMPY\x01\x00\x76\x00")?; // version 1.0, a header of 118 bytes
-        file.write_all(format!("{text:<117}\n").as_bytes())?;
-        self.values[..ROWS * DIM].iter().try_for_each(|value| file.write_all(&value.to_le_bytes()))?;
-        file.flush()
+        let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec(); // version 1.0, a header of 118 bytes
+        file.extend(format!("{text:<117}\n").as_bytes());
+        file.extend(self.values[..ROWS * DIM].iter().flat_map(|value| value.to_le_bytes()));
+        file
+    }
+
+    /// Writes the rows, so that other verbs can be tried on them.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        std::fs::write(path, self.file())
+    }
+
+    /// Has a demo written this file?
+    pub fn is_at(&self, path: &Path) -> bool {
+        std::fs::read(path).is_ok_and(|found| found == self.file())
     }
 }

@@ -7,6 +7,7 @@ mod story;
 pub use data::{DIM, QUERIES, ROWS};
 pub use story::{Recall, Step, Story, TOP};
 
+use data::Data;
 use scumble::entropy::NoEntropy;
 use scumble::error::{DataError, Fault, Kind, LibraryError, ParameterError};
 use scumble::estimate::EstimateError;
@@ -22,7 +23,7 @@ pub const PRIVATE: &str = "private.parquet";
 /// The page.
 pub const REPORT: &str = "report.html";
 
-/// What is written; an earlier demo's files of these names are replaced.
+/// What is written; an earlier demo's files of these names are replaced, nobody else's.
 const FILES: [&str; 5] = [VECTORS, PRIVATE, "paper.parquet", "blocks.parquet", REPORT];
 
 /// Why the story does not reach its end.
@@ -37,6 +38,12 @@ pub enum DemoError {
         path: PathBuf,
         /// What the system says.
         message: String,
+    },
+    /// A file of the same name that no demo has written.
+    #[error("{}: is here already, and no demo wrote this folder; choose another ‹out›", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
     },
     #[error(transparent)]
     Parameter(#[from] LibraryError),
@@ -55,7 +62,7 @@ pub enum DemoError {
 impl Fault for DemoError {
     fn kind(&self) -> Kind {
         match self {
-            Self::Unwritable { .. } => Kind::File,
+            Self::Unwritable { .. } | Self::NotOurs { .. } => Kind::File,
             Self::Parameter(error) => error.kind(),
             Self::Plan(error) => error.kind(),
             Self::Job(error) => error.kind(),
@@ -92,10 +99,17 @@ pub fn run<E: From<DemoError>>(
     say: impl FnMut(Step<'_>) -> Result<(), E>,
 ) -> Result<Story, E> {
     std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
-    for path in FILES.map(|name| out.join(name)).into_iter().filter(|path| path.exists()) {
+    let data = Data::new();
+    let before: Vec<_> = FILES.map(|name| out.join(name)).into_iter().filter(|path| path.exists()).collect();
+    if let Some(path) = before.first()
+        && !data.is_at(&out.join(VECTORS))
+    {
+        return Err(DemoError::NotOurs { path: path.clone() }.into());
+    }
+    for path in before {
         std::fs::remove_file(&path).map_err(|error| unwritable(&path, &error))?;
     }
-    let story = story::tell(out, say)?;
+    let story = story::tell(&data, out, say)?;
     let (report, page) = (out.join(REPORT), page::page(&story).render());
     let page = scumble::error::worded(&page, words);
     std::fs::write(&report, page).map_err(|error| unwritable(&report, &error))?;

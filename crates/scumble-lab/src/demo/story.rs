@@ -95,10 +95,13 @@ pub enum Step<'a> {
 }
 
 /// Runs every part and tells of each step as it happens.
-pub(super) fn tell<E: From<DemoError>>(out: &Path, mut say: impl FnMut(Step<'_>) -> Result<(), E>) -> Result<Story, E> {
+pub(super) fn tell<E: From<DemoError>>(
+    data: &Data,
+    out: &Path,
+    mut say: impl FnMut(Step<'_>) -> Result<(), E>,
+) -> Result<Story, E> {
     let start = Instant::now();
     say(Step::Begins("Data"))?;
-    let data = Data::new();
     let vectors = out.join(VECTORS);
     data.write(&vectors).map_err(|error| unwritable(&vectors, &error))?;
     let (norm, density) = data.norm_and_density();
@@ -127,7 +130,7 @@ pub(super) fn tell<E: From<DemoError>>(out: &Path, mut say: impl FnMut(Step<'_>)
     let truth = true_neighbours(&Features::from_rows(&data.rows()), &Features::from_rows(&data.queries()), TOP);
     let truth = truth.map_err(DemoError::from)?;
     let private = open_release(&out.join(PRIVATE)).map_err(DemoError::from)?;
-    let found = search(&private, Queries::Exact(&exact(&choice, &data)?), TOP, None).map_err(DemoError::from)?;
+    let found = search(&private, Queries::Exact(&exact(&choice, data)?), TOP, None).map_err(DemoError::from)?;
     let is_true = |hit: &Hit| truth[0].contains(&(hit.row as u32));
     say(Step::Found {
         digit: data.query_digit(0),
@@ -136,12 +139,12 @@ pub(super) fn tell<E: From<DemoError>>(out: &Path, mut say: impl FnMut(Step<'_>)
     })?;
 
     say(Step::Begins("Compare"))?;
-    let comparison = compare(&private, &data, truth_pair(&data))?;
+    let comparison = compare(&private, data, truth_pair(data))?;
     say(Step::Compared(&comparison))?;
 
     say(Step::Begins("What privacy costs"))?;
     say(Step::Measuring)?;
-    let results = EPSILONS.iter().map(|&epsilon| measure(&data, &truth, epsilon, (norm, density), seed));
+    let results = EPSILONS.iter().map(|&epsilon| measure(data, &truth, epsilon, (norm, density), seed));
     let results = results.collect::<Result<Vec<_>, _>>()?;
     say(Step::Measured(&results))?;
     let certificate = certificates.swap_remove(0);

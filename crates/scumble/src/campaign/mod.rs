@@ -207,6 +207,7 @@ fn admissible(mechanism: &Mechanism) -> Result<(), LibraryError> {
     if id == MechanismId::DpSignrpRr && mechanism.parameters().delta.is_some() {
         return Err(NotPrivate::SignrpOnDevices.into());
     }
+    mechanism.parameters().check_for_devices()?;
     match &mechanism.parameters().beside()[..] {
         [] => Ok(()),
         [(_, content)] if content.len() <= LARGEST_FILE => Ok(()),

@@ -147,6 +147,14 @@ fn a_public_file_is_named_and_stays_beside() {
 }
 
 #[test]
+fn what_a_device_would_compute_for_too_long_is_refused() {
+    let dense = |dim| Parameters { dim, k: 512, ..parameters(MechanismId::DpRpGOptB) };
+    assert!(of(dense(1000)).is_ok());
+    let error = of(dense(20_000)).unwrap_err();
+    assert!(error.to_string().contains("takes too long to check"), "{error}");
+}
+
+#[test]
 fn a_file_that_no_device_can_load_is_refused() {
     let words = LARGEST_FILE / 128 + 1;
     let error = of(Parameters { book: Some(book(words)), ..parameters(MechanismId::Privbook) }).unwrap_err();

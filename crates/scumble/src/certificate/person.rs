@@ -4,6 +4,7 @@ use super::Certificate;
 use crate::accounting::Loss;
 use crate::error::LibraryError;
 use scumble_core::mechanism::Mechanism;
+use scumble_core::privacy::Bound;
 use serde::{Deserialize, Serialize};
 
 /// The promise for all rows of one person together.
@@ -31,10 +32,10 @@ impl PersonStatement {
         };
         let statement = format!(
             "At most {rows} rows of a person were released. For two tables that differ in the rows of ONE person only, row \
-             by row as {} do, nothing that is released is more than e^{epsilon} = {:.4} times as likely from one as from \
-             the other{but}.",
+             by row as {} do, nothing that is released is more than e^{epsilon} times as likely from one as from the \
+             other{but}. Someone who must choose between two equally likely tables is right {}.",
             guarantee.unit.sentence(guarantee.beta),
-            epsilon.exp()
+            Bound { moves: rows as u64, epsilon, delta }.guess_words()
         );
         Ok(Self { rows, epsilon, delta, statement })
     }

@@ -95,10 +95,10 @@ impl Fitted {
         }
         let signal: Vec<f64> = found.values.iter().map(|l| noise * debiased(l / noise, aspect)).collect();
         let share = signal.iter().sum::<f64>() / (k as f64 * noise);
-        if share < LEAST_SIGNAL {
+        let signal: Vec<f64> = signal.into_iter().take_while(|c| *c > 0.0).collect();
+        if share < LEAST_SIGNAL || !share.is_finite() || signal.is_empty() {
             return Err(Refused::Noise { share }.into());
         }
-        let signal: Vec<f64> = signal.into_iter().take_while(|c| *c > 0.0).collect();
         let rank = signal.len();
         let basis: Vec<f32> = found.vectors[..rank * k].iter().map(|&x| x as f32).collect();
         let across = (0..k * rank).map(|at| basis[at % rank * k + at / rank]).collect();

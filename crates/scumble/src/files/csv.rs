@@ -62,6 +62,9 @@ impl Records {
         let more = self.reader.read_byte_record(&mut self.record);
         self.done.reset();
         let more = more.map_err(|e| csv_error(&self.path, &e, Some(self.row)))?;
+        if !more && self.done.quote_is_open() {
+            return Err(ReadError::new(&self.path, ReadErrorKind::OpenQuote));
+        }
         if more && self.names.len() == 1 && self.skipped_lines() {
             return Err(ReadError::new(&self.path, ReadErrorKind::MissingCell).at_row(self.row).at_column(0));
         }

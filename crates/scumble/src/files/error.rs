@@ -165,6 +165,8 @@ pub enum ReadErrorKind {
     UnnamedColumn,
     #[error("text is not UTF-8; save the file as UTF-8")]
     NotUtf8,
+    #[error("a quote is not closed: the rows after it were read as one cell")]
+    OpenQuote,
     #[error("one row is longer than {limit} bytes; look for a quote that is not closed")]
     RowTooLong { limit: u64 },
     #[error("row has {found} cells, the first line has {expected}")]
@@ -277,8 +279,10 @@ pub enum WriteError {
         /// The system's words.
         message: String,
     },
-    /// A text id or label with a line break or NUL would make its hash or its `.npy` form ambiguous.
-    #[error("row {row}: {column} contains a line break or a NUL; replace it")]
+    /// A text id or label with a line break or another control character.
+    #[error(
+        "row {row}: {column} contains a line break or another control character; replace it, or look for a quote that is not closed"
+    )]
     Text {
         /// Row, counted from 0.
         row: u64,

@@ -4,7 +4,7 @@ use super::batch::Shared;
 use super::error::{ReadError, ReadErrorKind};
 use flate2::bufread::GzDecoder;
 use scumble_core::simd::Aligned;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -31,11 +31,14 @@ pub(super) fn is_gz(path: &Path) -> bool {
 
 /// Opens a regular file.
 pub(super) fn open_file(path: &Path) -> Result<File, ReadError> {
-    let file = File::open(path).map_err(|e| ReadError::io(path, &e))?;
-    let metadata = file.metadata().map_err(|e| ReadError::io(path, &e))?;
-    if !metadata.is_file() {
-        return Err(ReadError::new(path, ReadErrorKind::NotAFile));
-    }
+    let io = |e| ReadError::io(path, &e);
+    let is_file = |metadata: Metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(ReadError::new(path, ReadErrorKind::NotAFile)),
+    };
+    is_file(std::fs::metadata(path).map_err(io)?)?; // to open a pipe would wait for whoever writes it
+    let file = File::open(path).map_err(io)?;
+    is_file(file.metadata().map_err(io)?)?;
     Ok(file)
 }
 
@@ -178,21 +181,30 @@ impl Read for Gzip {
 pub(super) struct RowLimited {
     stream: Stream,
     used: Arc<AtomicU64>,
+    quotes: Arc<AtomicU64>,
 }
 
 /// Tells a [`RowLimited`] stream that a row is complete.
-pub(super) struct RowDone(Arc<AtomicU64>);
+pub(super) struct RowDone {
+    used: Arc<AtomicU64>,
+    quotes: Arc<AtomicU64>,
+}
 
 impl RowLimited {
     pub(super) fn new(stream: Stream) -> (Self, RowDone) {
-        let used = Arc::new(AtomicU64::new(0));
-        (Self { stream, used: used.clone() }, RowDone(used))
+        let (used, quotes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        (Self { stream, used: used.clone(), quotes: quotes.clone() }, RowDone { used, quotes })
     }
 }
 
 impl RowDone {
     pub(super) fn reset(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        self.used.store(0, Ordering::Relaxed);
+    }
+
+    /// Are quotes open? Those that open and those that close come in pairs, and so do those inside a cell.
+    pub(super) fn quote_is_open(&self) -> bool {
+        !self.quotes.load(Ordering::Relaxed).is_multiple_of(2)
     }
 }
 
@@ -203,6 +215,8 @@ impl Read for RowLimited {
         }
         let read = self.stream.read(out)?;
         self.used.fetch_add(read as u64, Ordering::Relaxed);
+        let quotes = out[..read].iter().filter(|&&byte| byte == b'"').count();
+        self.quotes.fetch_add(quotes as u64, Ordering::Relaxed);
         Ok(read)
     }
 }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
-    /// A key is never replaced.
-    #[error("{}: exists already; a key is never replaced, choose another ‹out›", .0.display())]
+    /// Neither a key nor a statement is ever replaced.
+    #[error("{}: exists already, and is never replaced; choose another ‹out›", .0.display())]
     Exists(PathBuf),
     /// The operating system refused.
     #[error("{}: {message}", path.display())]
@@ -107,11 +107,13 @@ fn write_secret(path: &Path, text: &str) -> Result<(), KeyFileError> {
 }
 
 fn write(path: &Path, options: &mut OpenOptions, text: &str) -> Result<(), KeyFileError> {
-    let file = options.write(true).create_new(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-    written.map_err(|error| match error.kind() {
+    let mut file = options.write(true).create_new(true).open(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => KeyFileError::Exists(path.to_owned()),
         _ => system(path, &error),
+    })?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
+        let _ = std::fs::remove_file(path); // it is ours, and half a key would only be in the way
+        system(path, &error)
     })
 }
 

@@ -1,4 +1,5 @@
-//! Do a ledger and the files agree? Entries name certificates; files carry them.
+//! Do a ledger and the files agree? Entries name certificates; files carry them. Whether the data are those of the
+//! certificate is not looked at here: `verify` does that.
 
 use super::error::ReadError;
 use super::released::read_certificate;
@@ -66,12 +67,12 @@ fn lossy<S: Serializer>(file: &Option<PathBuf>, serializer: S) -> Result<S::Ok, 
 
 /// Every entry of the accounts, and the releases that no entry names.
 pub fn reconcile(accounts: &[Account], files: &[PathBuf]) -> Result<(Vec<Reconciled>, Vec<PathBuf>), ReadError> {
-    let mut found = HashMap::new();
+    let mut found: HashMap<String, Vec<PathBuf>> = HashMap::new();
     let mut strangers = Vec::new();
     for path in files {
         // The digest alone says which certificate it is: its public file need not be here.
         match Certificate::named(&read_certificate(path)?) {
-            Ok(digest) => drop(found.insert(digest, path.clone())),
+            Ok(digest) => found.entry(digest).or_default().push(path.clone()),
             Err(_) => strangers.push(path.clone()),
         }
     }
@@ -81,19 +82,23 @@ pub fn reconcile(accounts: &[Account], files: &[PathBuf]) -> Result<(Vec<Reconci
         for entry in &account.entries {
             // A sticky release that is made again has the same certificate: several entries may name one file.
             let digest = entry.certificate.as_deref();
-            let file = digest.and_then(|digest| found.get(digest)).cloned();
+            let files = digest.and_then(|digest| found.get(digest)).map(|files| &files[..]).unwrap_or_default();
             named.extend(digest);
-            let trace = match (entry.state.as_str(), file.is_some()) {
+            let trace = match (entry.state.as_str(), !files.is_empty()) {
                 ("cancelled", false) => Trace::GivenBack,
                 ("cancelled", true) => Trace::Unpaid,
                 ("reserved", _) => Trace::Unfinished,
                 (_, true) => Trace::Found,
                 (_, false) => Trace::Elsewhere,
             };
-            entries.push(Reconciled { dataset: account.dataset.clone(), entry: entry.id, trace, file });
+            // Copies of one release, or files that carry its certificate.
+            let files = files.iter().cloned().map(Some).chain(files.is_empty().then_some(None));
+            let one = |file| Reconciled { dataset: account.dataset.clone(), entry: entry.id, trace, file };
+            entries.extend(files.map(one));
         }
     }
-    strangers.extend(found.into_iter().filter(|(digest, _)| !named.contains(digest.as_str())).map(|(_, path)| path));
+    strangers
+        .extend(found.into_iter().filter(|(digest, _)| !named.contains(digest.as_str())).flat_map(|(_, files)| files));
     strangers.sort();
     Ok((entries, strangers))
 }

@@ -121,8 +121,12 @@ impl Sink {
 }
 
 impl ReleaseWriter {
-    /// Refuses an output that exists, before any private row is read. The kind is by extension.
+    /// Refuses an output that exists, before any private row is read, and public files beside it, which it would seem to
+    /// rest on. The kind is by extension.
     pub fn create(path: &Path, k: usize, encoding: Encoding) -> Result<Self, WriteError> {
+        for kind in ["bins", "components", "book"] {
+            Pending::create(&place_beside(path, kind))?;
+        }
         let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
         let sink = match extension.as_ref().and_then(|extension| extension.to_str()) {
             Some("parquet") => {
@@ -262,13 +266,19 @@ impl ReleaseWriter {
     }
 }
 
-/// Text that would not come back as it was: lines and strings of numpy end there. The first row has this number.
+/// Text that no id or label has: lines and strings of numpy end at some, terminals obey others, and a quote that a text
+/// file did not close has swallowed the end of its line. The first row has this number.
 pub(super) fn check_text(column: Option<&Column>, name: &'static str, first_row: u64) -> Result<(), WriteError> {
     let Some(Column::Text(texts)) = column else { return Ok(()) };
-    match texts.iter().position(|text| text.contains(['\n', '\0'])) {
+    match texts.iter().position(|text| text.contains(is_control)) {
         Some(at) => Err(WriteError::Text { row: first_row + at as u64, column: name }),
         None => Ok(()),
     }
+}
+
+/// Control characters, separators of lines and paragraphs, and marks that turn the direction of what follows.
+fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// How Parquet stores a sketch.

@@ -51,6 +51,12 @@ impl Entry {
         })
     }
 
+    /// True for what a release could have written.
+    pub(super) fn is_sane(&self) -> bool {
+        let states = ["reserved", "recorded", "cancelled"];
+        states.contains(&self.state.as_str()) && self.loss.is_sane()
+    }
+
     pub(super) fn losses(&self) -> impl Iterator<Item = Loss> {
         let times = if self.state == "cancelled" { 0 } else { self.times };
         std::iter::repeat_n(self.loss, times as usize)

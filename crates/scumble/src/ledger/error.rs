@@ -56,6 +56,20 @@ pub enum LedgerError {
         /// The most characters.
         longest: usize,
     },
+    /// A row of the ledger that no release has written.
+    #[error("the ledger was altered: data set '{dataset}' has an entry that no release could have; restore a backup")]
+    Altered {
+        /// The data set.
+        dataset: String,
+    },
+    /// A letter that is drawn like another.
+    #[error(
+        "a data set's name has the letter '{letter}', which looks like another: write letters that people use for names"
+    )]
+    Letter {
+        /// The letter.
+        letter: char,
+    },
     /// The first use of a data set fixes its budget.
     #[error("data set '{dataset}' is new to this ledger: give ‹budget›, which stays fixed")]
     NoBudget {
@@ -95,10 +109,12 @@ impl Fault for LedgerError {
             Self::OverBudget(_) => Kind::OverBudget,
             Self::Resembles { .. } => Kind::Refused,
             Self::ProtectsLess { .. } | Self::NoDelta { .. } => Kind::NotPrivate,
-            Self::Name { .. } | Self::NoBudget { .. } | Self::OtherBudget { .. } | Self::OtherNeighbours { .. } => {
-                Kind::Parameter
-            }
-            Self::Storage(_) => Kind::File,
+            Self::Name { .. }
+            | Self::Letter { .. }
+            | Self::NoBudget { .. }
+            | Self::OtherBudget { .. }
+            | Self::OtherNeighbours { .. } => Kind::Parameter,
+            Self::Altered { .. } | Self::Storage(_) => Kind::File,
         }
     }
 }

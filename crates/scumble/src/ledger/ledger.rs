@@ -343,13 +343,20 @@ fn known_name(transaction: &Transaction<'_>, asked: &str) -> Result<String, Faul
     }
 }
 
+/// Most runs of one entry.
+const MOST_RUNS: u64 = 1 << 20;
+
 /// An account with its entries, not added up.
 fn account(transaction: &Transaction<'_>, dataset: &str) -> Result<Option<Account>, Fault> {
     let found = transaction.query_row("SELECT * FROM account WHERE dataset = ?1", [dataset], Account::from_row);
     let Some(mut account) = found.optional()? else { return Ok(None) };
     let mut entries = transaction.prepare("SELECT * FROM entry WHERE dataset = ?1 ORDER BY id")?;
     account.entries = entries.query_map([dataset], Entry::from_row)?.collect::<Result<_, _>>()?;
-    Ok(Some(account))
+    // A ledger has no checksum, and adding up takes time.
+    match account.entries.iter().all(|entry| entry.is_sane() && entry.times <= MOST_RUNS) {
+        true => Ok(Some(account)),
+        false => Err(LedgerError::Altered { dataset: dataset.to_owned() }.into()),
+    }
 }
 
 fn new_account(

@@ -15,7 +15,10 @@ pub(super) fn normal(name: &str) -> Result<String, LedgerError> {
     if normal.is_empty() || normal.chars().count() > LONGEST || normal.chars().any(char::is_control) {
         return Err(LedgerError::Name { longest: LONGEST });
     }
-    Ok(normal)
+    match normal.nfkd().find(|c| is_copied(*c)) {
+        Some(letter) => Err(LedgerError::Letter { letter }),
+        None => Ok(normal),
+    }
 }
 
 /// What a quick eye sees of a normal name: letters and digits, look-alikes as one.
@@ -31,6 +34,14 @@ fn is_invisible(c: char) -> bool {
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Letters of phonetics and of scripts that nobody names data in, drawn like Latin ones.
+fn is_copied(c: char) -> bool {
+    matches!(c,
+        '\u{250}'..='\u{2af}' | '\u{1d00}'..='\u{1dbf}' | '\u{13a0}'..='\u{13ff}' | '\u{ab30}'..='\u{abbf}'
+        | '\u{2c60}'..='\u{2cff}' | '\u{a4d0}'..='\u{a4ff}' | '\u{a720}'..='\u{a7ff}' | '\u{10280}'..='\u{1044f}'
+        | '\u{1d400}'..='\u{1d7ff}')
 }
 
 /// The Latin letter that a lower-case letter, a digit or a bar looks like.
@@ -77,6 +88,10 @@ mod tests {
             assert_eq!(normal(name).unwrap(), "mail 2024", "{name:?}");
         }
         assert_eq!(normal("cafe\u{301}").unwrap(), normal("CAFÉ").unwrap());
+        // Open a, Lisu, Coptic, iota, small capitals, a turned w.
+        for name in ["m\u{251}il", "\u{a4df}ail", "\u{2c98}ail", "ma\u{269}l", "\u{1d0d}ail", "\u{28d}ail"] {
+            assert!(matches!(normal(name), Err(LedgerError::Letter { .. })), "{name:?}");
+        }
         for name in ["", " ", "\u{200b}", "a\u{7}b", &"x".repeat(201)] {
             assert!(normal(name).is_err(), "{name:?}");
         }

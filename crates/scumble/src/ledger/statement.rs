@@ -46,9 +46,7 @@ impl Statement {
             if neighbours.beta.is_some_and(|beta| beta.is_nan() || beta <= 0.0) {
                 return Err(StatementError::Beta { dataset: dataset() });
             }
-            let states = ["reserved", "recorded", "cancelled"];
-            let sane = |entry: &Entry| states.contains(&entry.state.as_str()) && entry.loss.is_sane();
-            if !entries.iter().all(sane) {
+            if !entries.iter().all(Entry::is_sane) {
                 return Err(StatementError::Entry { dataset: dataset() });
             }
             let runs = entries.iter().fold(entries.len() as u64, |sum, entry| sum.saturating_add(entry.times));
