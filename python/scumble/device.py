@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import http.client
+import json
 import os
 import re
 import secrets
@@ -29,7 +31,8 @@ from ._scumble import DeviceClient, refusals
 __all__ = ["Budget", "Client", "FileStorage", "Loss", "MemoryStorage", "Refused", "Sent", "Storage", "refusals"]
 
 _TRIES = 50
-_LATER = {401, 404, 408, 425, 429}
+_LONGEST_RECEIPT = 1 << 16
+_ADDRESS = re.compile(r"https://[^/]|http://(127\.0\.0\.1|localhost|\[::1\])([:/]|$)")
 
 
 class Storage(Protocol):
@@ -137,9 +140,10 @@ class Sent:
 class Client:
     """A device in one campaign. Make it with `Client.open`."""
 
-    def __init__(self, inner: DeviceClient, storage: Storage) -> None:
+    def __init__(self, inner: DeviceClient, storage: Storage, token: str | None = None) -> None:
         self._inner = inner
         self._storage = storage
+        self._token = token
 
     @classmethod
     def open(
@@ -151,6 +155,7 @@ class Client:
         signer: str | bytes | None = None,
         digest: str | bytes | None = None,
         file: bytes | str | os.PathLike[str] | None = None,
+        token: str | None = None,
     ) -> Client:
         """Checks the campaign, and loads the stored state or makes a new device.
 
@@ -159,6 +164,8 @@ class Client:
         `file`: the public file that the campaign names, if it names one (bins, components or a book), or its path.
         `policy`: the most epsilon for each unit over all campaigns and the device's whole life, and the most `delta` for
         each unit. A unit that is left out gets 0; delta is 1e-5 unless given.
+        `token`: sent as `authorization: Bearer ..`, where the campaign needs one. A token of one device alone would name
+        that device.
         """
         unknown = set(policy) - {"attribute", "l1", "l2", "record", "delta"}
         if unknown:
@@ -168,7 +175,7 @@ class Client:
         kept: Storage = FileStorage(storage) if isinstance(storage, (str, os.PathLike)) else storage
         text = campaign.decode() if isinstance(campaign, bytes) else campaign
         public = Path(file).read_bytes() if isinstance(file, (str, os.PathLike)) else file
-        return cls(DeviceClient(text, public, _key(signer), _key(digest), limits, kept.read()), kept)
+        return cls(DeviceClient(text, public, _key(signer), _key(digest), limits, kept.read()), kept, _bearer(token))
 
     @property
     def statement(self) -> str:
@@ -210,24 +217,32 @@ class Client:
         moment = int(time.time()) if now is None else now
         return self._change(lambda: self._inner.prepare(slot, values, index, dim, moment))
 
-    def send(self, post: Callable[[str, bytes], int] | None = None) -> Sent:
-        """Sends the waiting reports, each by itself, in random order. `post(url, body)` gives the HTTP status."""
-        url = f"{self.collector.rstrip('/')}/v1/campaigns/{self.digest}/reports"
+    def send(
+        self, post: Callable[[str, bytes, dict[str, str]], tuple[int, bytes]] | None = None, *, token: str | None = None
+    ) -> Sent:
+        """Sends the waiting reports, each by itself, in random order. What the collector's receipt says it has, or will
+        never take, is settled; after any other answer the report waits on.
+
+        `post(url, body, headers)` gives status and body of the answer, and follows no redirect.
+        `token`: instead of the one given to `open`.
+        """
+        url = f"{_checked(self.collector).rstrip('/')}/v1/campaigns/{self.digest}/reports"
+        headers = {"content-type": "application/octet-stream"}
+        given = _bearer(token) or self._token
+        if given is not None:
+            headers["authorization"] = f"Bearer {given}"
         waiting, outcome = self.pending, Sent()
         secrets.SystemRandom().shuffle(waiting)
         for report in waiting:
             try:
-                status = (post or _post)(url, report)
-            except OSError:
-                status = 503  # not sent, or the answer was lost: the same bytes again later
-            if status in _LATER or status >= 500 or 300 <= status < 400:
-                outcome.waiting += 1
+                status, answer = (post or _post)(url, report, headers)
+            except (OSError, http.client.HTTPException, UnicodeError):
+                outcome.waiting += 1  # not sent, or the answer was lost: the same bytes again later
                 continue
-            if 200 <= status < 300:
-                outcome.sent += 1
-            else:
-                outcome.refused += 1
-            self._change(lambda report=report: self._inner.settle(report))  # type: ignore[misc]
+            fate = _fate(answer) if status == 200 else "waiting"
+            setattr(outcome, fate, getattr(outcome, fate) + 1)
+            if fate != "waiting":
+                self._change(lambda report=report: self._inner.settle(report))  # type: ignore[misc]
         return outcome
 
     def _change(self, prepare: Callable[[], None]) -> bytes | None:
@@ -247,14 +262,57 @@ class Client:
         raise RuntimeError("the state could not be stored: another client writes all the time")
 
 
-def _post(url: str, body: bytes) -> int:
-    headers = {"content-type": "application/octet-stream"}
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows nothing: a redirect of a report would become a request for a page."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _post(url: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
     request = urllib.request.Request(url, data=body, headers=headers, method="POST")
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return int(answer.status)
+        with urllib.request.build_opener(_Stay).open(request, timeout=30) as answer:
+            return int(answer.status), answer.read(_LONGEST_RECEIPT)
     except urllib.error.HTTPError as error:
-        return error.code
+        error.close()
+        return error.code, b""
+
+
+def _fate(answer: bytes) -> str:
+    """What a receipt says of the one report that was sent. Only a receipt settles it: whatever else answered need not be
+    the collector."""
+    try:
+        receipt = json.loads(answer)
+    except (ValueError, RecursionError):
+        return "waiting"
+    if not isinstance(receipt, dict):
+        return "waiting"
+    accepted, duplicate, rejected = (receipt.get(name) for name in ("accepted", "duplicate", "rejected"))
+    if type(accepted) is not int or type(duplicate) is not int or not isinstance(rejected, list):
+        return "waiting"
+    if accepted + duplicate == 1 and not rejected:
+        return "sent"
+    if accepted != 0 or duplicate != 0 or len(rejected) != 1 or not isinstance(rejected[0], dict):
+        return "waiting"
+    report, reason = rejected[0].get("report"), rejected[0].get("reason")
+    # A period that is unknown has not begun by the collector's clock: it will.
+    refused = type(report) is int and report == 0 and isinstance(reason, str) and reason != "period-unknown"
+    return "refused" if refused else "waiting"
+
+
+def _checked(address: str) -> str:
+    """An address that others on the way cannot read, or one of this machine: what a campaign may name."""
+    if _ADDRESS.match(address) and not re.search(r'[^!-~]|[?#"\\@]', address):
+        return address
+    raise ValueError("the collector is neither at https: nor on this machine: nothing is sent")
+
+
+def _bearer(token: str | None) -> str | None:
+    """A token as a header takes it."""
+    if token is not None and not re.fullmatch("[!-~]+", token):
+        raise ValueError("a token is printable ASCII without blanks")
+    return token
 
 
 def _key(given: str | bytes | None) -> bytes | None:

@@ -1,8 +1,14 @@
 """The device client: the bytes of packages/vectors.json, refusals, storage, sending."""
 
+import hashlib
+import http.client
+import http.server
 import json
 import multiprocessing
 import pathlib
+import re
+import socket
+import threading
 
 import numpy as np
 import pytest
@@ -33,10 +39,10 @@ def test_every_vector_gives_its_report_and_its_next_state():
         assert storage.read().hex() == vector["next"]
 
 
-def client(storage=None, policy=None):
+def client(storage=None, policy=None, token=None):
     storage = device.MemoryStorage() if storage is None else storage
     policy = {"attribute": 6} if policy is None else policy
-    return device.Client.open(CAMPAIGN, signer=VECTORS["signer"], policy=policy, storage=storage)
+    return device.Client.open(CAMPAIGN, signer=VECTORS["signer"], policy=policy, storage=storage, token=token)
 
 
 def vector(seed):
@@ -101,6 +107,137 @@ def test_sparse_rows_are_the_same_content():
     assert one.budget.spent.epsilon == 2
 
 
+def receipt(**fields):
+    return json.dumps({"accepted": 0, "duplicate": 0, "rejected": [], **fields}).encode()
+
+
+def rejected(reason, report=0):
+    return receipt(rejected=[{"report": report, "reason": reason}])
+
+
+def test_only_a_receipt_settles_a_report():
+    page = b"<html>Log in to the network</html>"
+    cases = [("sent", 200, receipt(accepted=1)), ("sent", 200, receipt(duplicate=1))]
+    cases += [
+        ("refused", 200, rejected(reason)) for reason in ("format", "campaign", "period-closed", "row", "conflict")
+    ]
+    wrong = [rejected("period-unknown"), rejected(7), rejected("row", 1), receipt(), receipt(accepted=2)]
+    wrong += [receipt(accepted=True), receipt(rejected=None), receipt(rejected=[None]), page, b"", b"null", b"[]"]
+    wrong += [receipt(accepted=1, rejected=[{"report": 0, "reason": "row"}]), b"\xff", b"[" * 100_000]
+    cases += [("waiting", 200, answer) for answer in wrong]
+    cases += [("waiting", status, receipt(accepted=1)) for status in (204, 302, 403, 500)]
+    cases += [("waiting", 400, b'{"error":"no"}'), ("waiting", 403, page)]
+    for fate, status, answer in cases:
+        one = client()
+        one.report("a", vector(1), now=START)
+        said = (status, answer[:100])
+        assert one.send(lambda *_, status=status, answer=answer: (status, answer)) == device.Sent(**{fate: 1}), said
+        assert len(one.pending) == (fate == "waiting"), said
+
+
+def other(change):
+    """The campaign with other words, pinned by its digest and not signed."""
+    text = re.sub(r',\n  "signature": \{[^}]*\}\n\}\n$', "", change(CAMPAIGN)) + "\n}\n"
+    return device.Client.open(
+        text,
+        digest=hashlib.sha256(text.encode()).hexdigest(),
+        policy={"attribute": 6},
+        storage=device.MemoryStorage(),
+    )
+
+
+def at(address):
+    one = other(lambda text: text.replace('"http://127.0.0.1:8080"', json.dumps(address)))
+    one.report("a", vector(1), now=START)
+    return one
+
+
+def test_what_answers_is_not_always_a_collector():
+    seen = []
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def answer(self):
+            seen.append((self.command, self.path))
+            body = receipt(accepted=1)
+            status = int(self.path.split("/")[1]) if self.command == "POST" else 200
+            self.send_response(status)
+            self.send_header("location", "/elsewhere")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = answer  # noqa: N815
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        for status in (301, 302, 303, 307, 308):
+            one = at(f"http://127.0.0.1:{server.server_port}/{status}")
+            assert one.send() == device.Sent(waiting=1) and len(one.pending) == 1
+        assert {command for command, _ in seen} == {"POST"} and len(seen) == 5
+        assert at(f"http://127.0.0.1:{server.server_port}/200").send() == device.Sent(sent=1)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    def no_http(listening):
+        connection, _ = listening.accept()
+        connection.recv(1 << 16)
+        connection.sendall(b"220 mail.example.org ESMTP\r\n")
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=no_http, args=(listening,), daemon=True).start()
+        assert at(f"http://127.0.0.1:{listening.getsockname()[1]}").send() == device.Sent(waiting=1)
+    assert at("http://localhost:port").send() == device.Sent(waiting=1)
+    assert at(f"https://{'a' * 70}.example.org").send() == device.Sent(waiting=1)
+
+    def cut(*_):
+        raise http.client.IncompleteRead(b"")
+
+    assert at("http://localhost").send(cut) == device.Sent(waiting=1)
+
+
+def test_a_token_goes_into_the_header():
+    asked = []
+
+    def post(url, body, headers):
+        asked.append(headers.get("authorization"))
+        return 200, receipt()
+
+    for opened, sent in ((None, None), ("abc", None), ("abc", "def"), (None, "def")):
+        one = client(token=opened)
+        one.report("a", vector(1), now=START)
+        one.send(post, token=sent)
+    assert asked == [None, "Bearer abc", "Bearer def", "Bearer def"]
+    for token in ("", "a b", "a\r\nx: y"):
+        with pytest.raises(ValueError, match="token"):
+            client(token=token)
+        with pytest.raises(ValueError, match="token"):
+            client().send(post, token=token)
+
+
+def test_nothing_is_sent_where_others_can_read_along():
+    asked = []
+
+    def post(url, body, headers):
+        asked.append(url)
+        return 200, receipt(accepted=1)
+
+    fine = ("https://reports.example.org", "https://a/b/", "http://127.0.0.1:1", "http://localhost", "http://[::1]:80/x")
+    for address in fine:
+        assert at(address).send(post) == device.Sent(sent=1)
+    wrong = ["http://reports.example.org", "http://127.0.0.1.example.org", "http://localhost@example.org", "https://"]
+    wrong += ["https:///a", "http://localhost:80@example.org", "https://a?b", "https://a#b", "https://a b", "ftp://a"]
+    for address in [*wrong, "file:///etc/passwd", "", "/a", "http://localhost\n"]:
+        with pytest.raises(ValueError, match="nothing is sent"):
+            at(address).send(post)
+    assert len(asked) == len(fine)
+
+
 def test_reports_wait_until_they_are_taken(tmp_path):
     storage = tmp_path / "device.state"
     report = client(storage).report("a", vector(1), now=START)
@@ -109,11 +246,11 @@ def test_reports_wait_until_they_are_taken(tmp_path):
     seen = []
 
     def post(status):
-        def send(url, body):
+        def send(url, body, headers):
             seen.append((url, body))
             if status is None:
                 raise OSError("offline")
-            return status
+            return status, receipt(accepted=1)
 
         return send
 

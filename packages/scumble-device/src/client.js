@@ -10,13 +10,14 @@ export class Client {
   #abi
   #client
   #storage
+  #token
   #queue = Promise.resolve()
 
   /**
    * Checks the campaign, and takes up the stored state or makes a new device.
    * @param {import('./index.js').Options} options
    */
-  static async open({ campaign, file, signer, digest, policy, storage, module, entropy }) {
+  static async open({ campaign, file, signer, digest, policy, storage, token, module, entropy }) {
     if (typeof storage?.read !== 'function' || typeof storage?.write !== 'function') {
       throw new TypeError('storage must have read() and write(next, previous)')
     }
@@ -24,6 +25,7 @@ export class Client {
     const client = new Client()
     client.#abi = abi
     client.#storage = storage
+    client.#token = bearer(token)
     const text = typeof campaign === 'string' ? new TextEncoder().encode(campaign) : campaign
     client.#client = abi.open(text, file ?? null, key(signer), key(digest), limits(policy), await storage.read())
     return client
@@ -74,14 +76,17 @@ export class Client {
   }
 
   /**
-   * Sends what waits, each report by itself, in random order. What the collector takes, or will never take, is settled;
-   * what it could not take now waits on.
+   * Sends what waits, each report by itself, in random order. What the collector's receipt says it has, or will never take,
+   * is settled; after any other answer the report waits on.
    */
-  async send(fetch = globalThis.fetch) {
+  async send(fetch = globalThis.fetch, { token } = {}) {
     const outcome = { sent: 0, refused: 0, waiting: 0 }
-    const url = `${this.collector.replace(/\/+$/, '')}/v1/campaigns/${this.digest}/reports`
+    const url = `${checked(this.collector).replace(/\/+$/, '')}/v1/campaigns/${this.digest}/reports`
+    const headers = { 'content-type': 'application/octet-stream' }
+    const given = bearer(token) ?? this.#token
+    if (given) headers.authorization = `Bearer ${given}`
     for (const report of shuffled(this.pending)) {
-      const answer = await post(fetch, url, report)
+      const answer = await post(fetch, url, report, headers)
       outcome[answer] += 1
       if (answer !== 'waiting') await this.#change(() => this.#abi.settle(this.#client, report))
     }
@@ -121,20 +126,42 @@ export class Client {
   }
 }
 
-async function post(fetch, url, body) {
-  let response
+/** What became of a report. Only a receipt settles it: whatever else answered need not be the collector. */
+async function post(fetch, url, body, headers) {
   try {
-    response = await fetch(url, {
-      method: 'POST', body, headers: { 'content-type': 'application/octet-stream' },
+    const response = await fetch(url, {
+      method: 'POST', body, headers,
       credentials: 'omit', referrerPolicy: 'no-referrer', cache: 'no-store', redirect: 'error',
     })
+    return response.status === 200 && !response.redirected ? fate(await response.json()) : 'waiting'
   } catch {
-    return 'waiting' // not sent, or the answer was lost: the same bytes again later
+    return 'waiting' // not sent, no receipt, or the answer was lost: the same bytes again later
   }
-  if (response.ok) return 'sent'
-  const later = response.status === 408 || response.status === 425 || response.status === 429
-  return later || response.status >= 500 || response.status < 400 || response.status === 401 || response.status === 404
-    ? 'waiting' : 'refused'
+}
+
+/** What a receipt says of the one report that was sent. */
+function fate(receipt) {
+  const { accepted, duplicate, rejected } = receipt
+  if (!Number.isInteger(accepted) || !Number.isInteger(duplicate) || !Array.isArray(rejected)) return 'waiting'
+  if (accepted + duplicate === 1 && rejected.length === 0) return 'sent'
+  if (accepted !== 0 || duplicate !== 0 || rejected.length !== 1) return 'waiting'
+  const [{ report, reason }] = rejected
+  // A period that is unknown has not begun by the collector's clock: it will.
+  return report === 0 && typeof reason === 'string' && reason !== 'period-unknown' ? 'refused' : 'waiting'
+}
+
+/** An address that others on the way cannot read, or one of this machine: what a campaign may name. */
+function checked(address) {
+  const start = /^(https:\/\/[^/]|http:\/\/(127\.0\.0\.1|localhost|\[::1\])([:/]|$))/
+  if (start.test(address) && !/[^!-~]|[?#"\\@]/.test(address)) return address
+  throw new Error('the collector is neither at https: nor on this machine: nothing is sent')
+}
+
+/** A token as a header takes it; null for none. */
+function bearer(token) {
+  if (token === undefined || token === null) return null
+  if (typeof token === 'string' && /^[!-~]+$/.test(token)) return token
+  throw new TypeError('a token is printable ASCII without blanks')
 }
 
 /**

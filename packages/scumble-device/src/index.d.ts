@@ -34,6 +34,8 @@ export interface Options {
   policy: Policy
   /** In a browser IndexedDB unless given; in Node it must be given. */
   storage?: Storage
+  /** Sent as `authorization: Bearer ..`, where the campaign needs a token. A token of one device alone would name that device. */
+  token?: string
   /** Another copy of the WASM module. */
   module?: WebAssembly.Module | BufferSource | Promise<WebAssembly.Module | BufferSource>
   /** Fills an array with secret random bytes or throws; `crypto.getRandomValues` unless given. */
@@ -64,11 +66,11 @@ export interface Budget extends Loss {
 }
 
 export interface Sent {
-  /** The collector has them. */
+  /** The collector's receipt says that it has them. */
   sent: number
-  /** The collector will never take them: forgotten. */
+  /** The collector's receipt says that it will never take them: forgotten. */
   refused: number
-  /** Not now: they wait. */
+  /** Any other answer, or none: they wait. */
   waiting: number
 }
 
@@ -94,8 +96,11 @@ export class Client {
   readonly pending: Uint8Array[]
   /** Charges and stores, then gives the report; null when there is nothing to send. `now`: seconds since 1970. */
   report(slot: string, vector: Numbers | Sparse, options?: { now?: number }): Promise<Uint8Array | null>
-  /** Sends what waits, each report by itself. */
-  send(fetch?: typeof globalThis.fetch): Promise<Sent>
+  /**
+   * Sends what waits, each report by itself; throws when the collector is neither at https: nor on this machine.
+   * `token`: instead of the one given to `open`.
+   */
+  send(fetch?: typeof globalThis.fetch, options?: { token?: string }): Promise<Sent>
   /** What the encoding-only module needs; refused (code 25) for mechanisms that it does not have. */
   plan(): Uint8Array
   /** Ends the client and wipes its memory. */

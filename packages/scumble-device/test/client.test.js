@@ -1,6 +1,7 @@
 // Refusals, storage, concurrent clients, sending, and nothing private in what is thrown or logged.
 
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +17,7 @@ const DAY = 86_400
 const policy = { attribute: 6 }
 const open = (options = {}) => Client.open({ campaign, signer, policy, storage: memoryStorage(), ...options })
 const vector = (seed) => Float32Array.from({ length: 40 }, (_, at) => ((at * 37 + seed * 11) % 64) / 64)
+const receipt = (fields, status = 200) => new Response(JSON.stringify({ accepted: 0, duplicate: 0, rejected: [], ...fields }), { status })
 const refuses = (promise, code) => assert.rejects(promise, (error) => error instanceof Refusal && error.code === code)
 
 test('refusals have their codes', async () => {
@@ -81,7 +83,7 @@ test('the same vector is the same report; after sending there is nothing more to
   const again = await open({ storage })
   assert.deepEqual(again.pending, [report])
   const asked = []
-  const answer = (status) => async (url, { body }) => { asked.push([url, hex(body)]); return { ok: status === 200, status } }
+  const answer = (status) => async (url, { body }) => { asked.push([url, hex(body)]); return receipt({ accepted: 1 }, status) }
   assert.deepEqual(await again.send(answer(503)), { sent: 0, refused: 0, waiting: 1 })
   assert.deepEqual(await again.send(async () => { throw new TypeError('offline') }), { sent: 0, refused: 0, waiting: 1 })
   assert.deepEqual(await again.send(answer(200)), { sent: 1, refused: 0, waiting: 0 })
@@ -90,6 +92,70 @@ test('the same vector is the same report; after sending there is nothing more to
   assert.equal(asked[0][0], `http://127.0.0.1:8080/v1/campaigns/${again.digest}/reports`)
   assert.equal(await again.report('a', vector(1), { now: START }), null)
   assert.equal(await again.report('a', vector(1), { now: START + DAY }), null)
+})
+
+test('only a receipt settles a report', async () => {
+  const rejected = (reason) => receipt({ rejected: [{ report: 0, reason }] })
+  const page = (status, text = '<html>Log in to the network</html>') => new Response(text, { status })
+  const moved = () => Object.defineProperty(receipt({ accepted: 1 }), 'redirected', { value: true })
+  const cases = [
+    ['sent', receipt({ accepted: 1 })], ['sent', receipt({ duplicate: 1 })],
+    ...['format', 'campaign', 'period-closed', 'row', 'conflict'].map((reason) => ['refused', rejected(reason)]),
+    ['waiting', rejected('period-unknown')], ['waiting', rejected(7)], ['waiting', receipt({})],
+    ['waiting', receipt({ accepted: 2 })], ['waiting', receipt({ accepted: true })], ['waiting', receipt({ rejected: null })],
+    ['waiting', receipt({ accepted: 1, rejected: [{ report: 0, reason: 'row' }] })],
+    ['waiting', receipt({ rejected: [{ report: 1, reason: 'row' }] })], ['waiting', receipt({ rejected: [null] })],
+    ['waiting', page(200)], ['waiting', page(204, null)], ['waiting', page(200, '')], ['waiting', page(200, 'null')],
+    ['waiting', page(200, '[]')], ['waiting', page(302)], ['waiting', page(403)], ['waiting', page(400, '{"error":"no"}')],
+    ['waiting', moved()],
+  ]
+  for (const [fate, response] of cases) {
+    const client = await open()
+    await client.report('a', vector(1), { now: START })
+    const said = `${response.status} ${await response.clone().text()}`
+    assert.deepEqual(await client.send(async () => response), { sent: 0, refused: 0, waiting: 0, [fate]: 1 }, said)
+    assert.equal(client.pending.length, fate === 'waiting' ? 1 : 0, said)
+  }
+})
+
+test('a token goes into the header', async () => {
+  const asked = []
+  const fetch = async (url, { headers }) => { asked.push(headers.authorization); return receipt({}) }
+  for (const [opened, sent] of [[undefined, undefined], ['abc', undefined], ['abc', 'def'], [undefined, 'def']]) {
+    const client = await open({ token: opened })
+    await client.report('a', vector(1), { now: START })
+    await client.send(fetch, { token: sent })
+  }
+  assert.deepEqual(asked, [undefined, 'Bearer abc', 'Bearer def', 'Bearer def'])
+  for (const token of ['', 'a b', 'a\r\nx: y', 5]) {
+    await assert.rejects(open({ token }), TypeError)
+    await assert.rejects((await open()).send(fetch, { token }), TypeError)
+  }
+})
+
+/** The campaign with other words, pinned by its digest and not signed. */
+function other(change) {
+  const text = `${change(campaign).replace(/,\n {2}"signature": \{[^}]*\}\n\}\n$/, '')}\n}\n`
+  return { campaign: text, signer: undefined, digest: createHash('sha256').update(text).digest('hex') }
+}
+
+test('nothing is sent where others can read along', async () => {
+  const asked = []
+  const at = async (address) => {
+    const client = await open(other((text) => text.replace('"http://127.0.0.1:8080"', JSON.stringify(address))))
+    await client.report('a', vector(1), { now: START })
+    const outcome = client.send(async (url) => { asked.push(url); return receipt({ accepted: 1 }) })
+    return outcome.then(({ sent }) => sent)
+  }
+  const fine = ['https://reports.example.org', 'https://a/b/', 'http://127.0.0.1:1', 'http://localhost', 'http://[::1]:80/x']
+  for (const address of fine) assert.equal(await at(address), 1, address)
+  assert.equal(asked.length, fine.length)
+  const wrong = [
+    'http://reports.example.org', 'http://127.0.0.1.example.org', 'http://localhost@example.org', 'https://', 'https:///a',
+    'http://localhost:80@example.org', 'https://a?b', 'https://a#b', 'https://a b', 'ftp://a', 'file:///etc/passwd', '', '/a',
+  ]
+  for (const address of wrong) await assert.rejects(at(address), /nothing is sent/, address)
+  assert.equal(asked.length, fine.length)
 })
 
 test('clients that share a state never spend more than there is', async () => {
