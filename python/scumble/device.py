@@ -79,7 +79,9 @@ class FileStorage:
         with self._lock():
             if self.read() != previous:
                 return False
-            beside = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}")
+            # One name: what a crash has left there holds the key, and the next change removes it.
+            beside = self._path.with_name(f".{self._path.name}.next")
+            beside.unlink(missing_ok=True)
             try:
                 with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     file.write(next)

@@ -8,6 +8,8 @@ import multiprocessing
 import pathlib
 import re
 import socket
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -278,6 +280,34 @@ def test_processes_that_share_a_state_never_spend_more_than_there_is(tmp_path):
         outcomes = pool.map(spend, [(path, seed) for seed in range(1, 7)])
     assert sum(outcomes) == 2
     assert client(path).budget.spent.epsilon == 6
+
+
+CRASHING = '''
+import os, sys, signal
+from scumble.device import FileStorage
+os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+FileStorage(sys.argv[1]).write(b"the key", None)
+'''
+
+
+def test_a_crash_leaves_at_most_one_copy_of_the_state_and_the_next_change_removes_it(tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    for _ in range(3):
+        assert subprocess.run([sys.executable, "-c", CRASHING, folder / "state"], check=False).returncode == -9
+    assert sorted(path.name for path in folder.iterdir()) == [".state.next", "state.lock"]
+    assert (folder / ".state.next").stat().st_mode & 0o077 == 0
+    storage = device.FileStorage(folder / "state")
+    assert storage.write(b"one", None)
+    assert sorted(path.name for path in folder.iterdir()) == ["state", "state.lock"]
+    # What somebody else has put there is neither written to nor kept.
+    (tmp_path / "mine").write_bytes(b"mine")
+    (folder / ".state.next").symlink_to(tmp_path / "mine")
+    assert storage.write(b"two", b"one") and storage.read() == b"two"
+    (folder / ".state.next").hardlink_to(tmp_path / "mine")
+    assert storage.write(b"three", b"two") and storage.read() == b"three"
+    assert (tmp_path / "mine").read_bytes() == b"mine"
+    assert (folder / "state").stat().st_mode & 0o077 == 0 and not (folder / "state").is_symlink()
 
 
 def test_a_storage_that_fails_shows_nothing():

@@ -29,11 +29,16 @@ export class Encoder extends AnyEncoder {
 /**
  * In files `PATH.1`, `PATH.2`, ..: each change is a new name, and a name can be made only once, so of two processes that
  * change one state at once one wins and the other tries again. Older files are removed. A crash leaves the last whole state.
+ *
+ * A change is written as `.PATH.NUMBER.PROCESS.x` first. There is no lock, so no two writers may have one such name. What a
+ * crash has left of it holds the key: the next change removes it, before it writes anything.
  */
 export function fileStorage(path) {
   const folder = dirname(path)
   const name = basename(path)
-  const pattern = new RegExp(`^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}\\.(\\d+)$`)
+  const literal = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const pattern = new RegExp(`^${literal}\\.(\\d+)$`)
+  const unfinished = new RegExp(`^\\.${literal}\\.(\\d+)\\.(\\d+)\\.[0-9a-z]+$`)
   const file = (number) => join(folder, `${name}.${number}`)
   const numbers = async () => {
     const names = await readdir(folder)
@@ -50,18 +55,27 @@ export function fileStorage(path) {
       }
     }
   }
+  /** Removes what no writer will finish: its number is taken, or its process has ended. */
+  const sweep = async (taken) => {
+    const left = (await readdir(folder)).filter((entry) => {
+      const [, number, process_] = entry.match(unfinished) ?? []
+      return number && (Number(number) <= taken || !runs(Number(process_)))
+    })
+    await Promise.all(left.map((entry) => unlink(join(folder, entry)).catch(() => {})))
+  }
   return {
     read: async () => (await latest()).bytes,
     write: async (next, previous) => {
       const { number, bytes } = await latest()
       if (!same(bytes, previous)) return false
-      const temporary = join(folder, `.${name}.${process.pid}.${Math.random().toString(36).slice(2)}`)
+      await sweep(number)
+      const temporary = join(folder, `.${name}.${number + 1}.${process.pid}.${Math.random().toString(36).slice(2)}`)
       try {
         await durable(temporary, next)
         await link(temporary, file(number + 1)) // fails when the name is there
         await sync(folder)
       } catch (error) {
-        if (error.code === 'EEXIST') return false
+        if (error.code === 'EEXIST' || error.code === 'ENOENT') return false // another took the number, or swept this away
         throw error
       } finally {
         await unlink(temporary).catch(() => {})
@@ -73,8 +87,19 @@ export function fileStorage(path) {
         return false
       }
       await Promise.all(all.slice(0, -1).map((old) => unlink(file(old)).catch(() => {})))
+      await sweep(number + 1)
       return true
     },
+  }
+}
+
+/** Whether there is such a process on this machine. */
+function runs(id) {
+  try {
+    process.kill(id, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM' // another person's
   }
 }
 

@@ -1,8 +1,9 @@
 // Refusals, storage, concurrent clients, sending, and nothing private in what is thrown or logged.
 
 import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -170,6 +171,70 @@ test('clients that share a state never spend more than there is', async () => {
       assert.equal((await open({ storage })).budget.spent.epsilon, 6)
     }
     assert.equal((await readdir(folder)).length, 1)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('a crash leaves at most one copy of the state, and the next change removes it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'scumble-'))
+  try {
+    const path = join(folder, 'device.state')
+    const crash = (at) => spawnSync(process.execPath, ['--input-type=module', '-e', `
+      import fs from 'node:fs/promises'
+      import { syncBuiltinESMExports } from 'node:module'
+      fs.${at} = () => process.kill(process.pid, 'SIGKILL')
+      syncBuiltinESMExports()
+      const { fileStorage } = await import(${JSON.stringify(new URL('../src/node.js', import.meta.url))})
+      const storage = fileStorage(${JSON.stringify(path)})
+      await storage.write(new Uint8Array([1, 2, 3]), await storage.read())
+    `]).signal
+    const hidden = async () => (await readdir(folder)).filter((name) => name.startsWith('.'))
+    for (let time = 0; time < 3; time += 1) {
+      assert.equal(crash('link'), 'SIGKILL')
+      const [name, ...others] = await hidden()
+      assert.deepEqual(others, [])
+      assert.equal((await stat(join(folder, name))).mode & 0o077, 0)
+    }
+    // The first write of a device, then one that crashes between two names, then one of a process whose number is in use again.
+    assert.equal(await fileStorage(path).write(new Uint8Array([7]), null), true)
+    assert.deepEqual(await readdir(folder), ['device.state.1'])
+    assert.equal(crash('unlink'), 'SIGKILL')
+    await writeFile(join(folder, `.device.state.3.${process.pid}.abc`), 'a key')
+    assert.equal(await fileStorage(path).write(new Uint8Array([8]), new Uint8Array([1, 2, 3])), true)
+    assert.deepEqual(await readdir(folder), ['device.state.3'])
+    // Somebody else's files stay.
+    const names = ['.device.state.old', '.device_state.1.1.a', 'device.state.lock', '.device.state.9.1.a.b']
+    for (const name of names) await writeFile(join(folder, name), '')
+    const client = await open({ storage: fileStorage(join(folder, 'other')) })
+    await client.report('a', vector(1), { now: START })
+    assert.deepEqual((await readdir(folder)).sort(), [...names, 'device.state.3', 'other.1'].sort())
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('processes that share a state never spend more than there is', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'scumble-'))
+  try {
+    const path = join(folder, 'device.state')
+    const script = `
+      import { Client, fileStorage } from ${JSON.stringify(new URL('../src/node.js', import.meta.url))}
+      const [campaign, signer, path, from] = process.argv.slice(1)
+      const client = await Client.open({ campaign, signer, policy: { attribute: 6 }, storage: fileStorage(path) })
+      let made = 0
+      for (let seed = Number(from); seed < Number(from) + 3; seed += 1) {
+        const vector = Float32Array.from({ length: 40 }, (_, at) => ((at * 37 + seed * 11) % 64) / 64)
+        made += await client.report('s', vector, { now: ${START} }).then(() => 1, (error) => { if (error.code !== 8) throw error; return 0 })
+      }
+      console.log(made)
+    `
+    const made = await Promise.all([0, 10, 20].map((from) => new Promise((resolve, reject) => {
+      execFile(process.execPath, ['--input-type=module', '-e', script, campaign, signer, path, String(from)],
+        (error, out) => (error ? reject(error) : resolve(Number(out))))
+    })))
+    assert.equal(made.reduce((sum, one) => sum + one), 3)
+    assert.deepEqual(await readdir(folder), ['device.state.3'])
   } finally {
     await rm(folder, { recursive: true })
   }
