@@ -201,13 +201,15 @@ class Client:
 
     @property
     def budget(self) -> Budget:
-        """What one content costs, what is spent, and what is allowed."""
+        """What one content costs, what is spent, and what is allowed; by what is stored now."""
+        self._refresh()
         unit, length, (a, b, c, d, e, f) = self._inner.numbers
         return Budget(unit, length, Loss(a, b), Loss(c, d), Loss(e, f))
 
     @property
     def pending(self) -> list[bytes]:
-        """Reports that are charged and wait to be sent."""
+        """Reports that are charged and wait to be sent; by what is stored now."""
+        self._refresh()
         return [bytes(report) for report in self._inner.pending()]
 
     def report(self, slot: str, vector: Any, *, now: int | None = None) -> bytes | None:
@@ -246,6 +248,9 @@ class Client:
             if fate != "waiting":
                 self._change(lambda report=report: self._inner.settle(report))  # type: ignore[misc]
         return outcome
+
+    def _refresh(self) -> None:
+        self._inner.reload(self._storage.read())
 
     def _change(self, prepare: Callable[[], None]) -> bytes | None:
         for _ in range(_TRIES):

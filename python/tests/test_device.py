@@ -265,6 +265,16 @@ def test_reports_wait_until_they_are_taken(tmp_path):
     assert storage.stat().st_mode & 0o077 == 0
 
 
+def test_what_others_have_done_with_the_storage_is_seen(tmp_path):
+    one, two = client(tmp_path / "state"), client(tmp_path / "state")
+    assert one.budget.spent.epsilon == 0
+    report = one.report("a", vector(1), now=START)
+    assert two.budget.spent.epsilon == 2 and two.pending == [report]
+    one.report("b", vector(2), now=START)
+    assert two.send(lambda *_: (200, receipt(accepted=1))) == device.Sent(sent=2)
+    assert one.send() == device.Sent()
+
+
 def spend(arguments):
     path, seed = arguments
     try:

@@ -51,7 +51,10 @@ export class Client {
     return this.#abi.plan(this.#client)
   }
 
-  /** Unit, loss of one content, what this device has spent in that unit and the most that it may. */
+  /**
+   * Unit, loss of one content, what this device has spent in that unit and the most that it may; as this client last read
+   * the storage. Where others share it, `refresh` first.
+   */
   get budget() {
     return this.#abi.numbers(this.#client)
   }
@@ -61,9 +64,17 @@ export class Client {
     return this.#abi.generation(this.#client)
   }
 
-  /** Reports that are charged and wait to be sent. */
+  /** Reports that are charged and wait to be sent, likewise as last read. */
   get pending() {
     return this.#abi.pending(this.#client)
+  }
+
+  /** Reads the storage again, in case another client has written; gives the budget. `report` and `send` do it by themselves. */
+  refresh() {
+    return this.#next(async () => {
+      this.#abi.reload(this.#client, await this.#storage.read())
+      return this.budget
+    })
   }
 
   /**
@@ -85,6 +96,7 @@ export class Client {
     const headers = { 'content-type': 'application/octet-stream' }
     const given = bearer(token) ?? this.#token
     if (given) headers.authorization = `Bearer ${given}`
+    await this.refresh()
     for (const report of shuffled(this.pending)) {
       const answer = await post(fetch, url, report, headers)
       outcome[answer] += 1
@@ -101,7 +113,11 @@ export class Client {
 
   /** One change after the other in this client; against other clients, storage compares before it writes. */
   #change(prepare) {
-    const next = this.#queue.then(() => this.#transact(prepare))
+    return this.#next(() => this.#transact(prepare))
+  }
+
+  #next(run) {
+    const next = this.#queue.then(run)
     this.#queue = next.catch(() => {})
     return next
   }

@@ -88,12 +88,14 @@ export class Client {
   readonly collector: string
   /** The campaign's name, 64 hexadecimal digits. */
   readonly digest: string
-  /** Loss of one content, what is spent and the most that may be. */
+  /** Loss of one content, what is spent and the most that may be; as last read from the storage: see `refresh`. */
   readonly budget: Budget
   /** How often the state has changed. */
   readonly generation: number
-  /** Reports that are charged and wait to be sent. */
+  /** Reports that are charged and wait to be sent; as last read from the storage. */
   readonly pending: Uint8Array[]
+  /** Reads the storage again, in case another client of it has written; gives the budget. */
+  refresh(): Promise<Budget>
   /** Charges and stores, then gives the report; null when there is nothing to send. `now`: seconds since 1970. */
   report(slot: string, vector: Numbers | Sparse, options?: { now?: number }): Promise<Uint8Array | null>
   /**

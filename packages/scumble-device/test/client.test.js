@@ -214,6 +214,23 @@ test('a crash leaves at most one copy of the state, and the next change removes 
   }
 })
 
+test('what others have done with the storage is seen', async () => {
+  const storage = memoryStorage()
+  const [one, two] = [await open({ storage }), await open({ storage })]
+  const report = await one.report('a', vector(1), { now: START })
+  assert.equal((await two.refresh()).spent.epsilon, 2)
+  assert.equal(two.budget.spent.epsilon, 2)
+  assert.deepEqual(two.pending, [report])
+  await one.report('b', vector(2), { now: START })
+  assert.deepEqual(await two.send(async () => receipt({ accepted: 1 })), { sent: 2, refused: 0, waiting: 0 })
+  assert.deepEqual(await one.send(), { sent: 0, refused: 0, waiting: 0 })
+  // In turn with the changes of this client: never between preparing and committing.
+  const [, { spent }] = await Promise.all([one.report('c', vector(3), { now: START }), one.refresh()])
+  assert.equal(spent.epsilon, 6)
+  await storage.write(new Uint8Array(9), await storage.read())
+  await refuses(one.refresh(), 10)
+})
+
 test('processes that share a state never spend more than there is', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'scumble-'))
   try {
