@@ -116,8 +116,7 @@ async function promise() {
   const what = unit === 'record' ? 'your whole vector' : 'one of these numbers'
   const sure = after > 0.9995 ? 'almost certainty' : `${(100 * after).toFixed(after > 0.99 ? 2 : 0)}%`
   $('odds').textContent = `Whoever knows everything but ${what}, and guesses it with even odds, can become at most ${sure} sure.`
-  const [first, ...rest] = client.statement.split('\n')
-  $('statement').replaceChildren(...[first, ...rest].map((sentence) => {
+  $('statement').replaceChildren(...client.statement.split('\n').map((sentence) => {
     const line = document.createElement('p')
     line.textContent = sentence
     return line

@@ -77,6 +77,7 @@ try {
   await page.click('#report')
   await page.waitForFunction(() => document.getElementById('outcome').textContent.includes('Charged epsilon 2'))
   assert.match(await page.textContent('#spent'), /epsilon 2 of 40/)
+  assert.match(await page.textContent('#statement p'), /^Computed on this device: one report costs epsilon 2 for one attribute/)
   await page.click('#report')
   await page.waitForFunction(() => document.getElementById('outcome').textContent.includes('same bytes'))
   assert.match(await page.textContent('#spent'), /epsilon 2 of 40/)

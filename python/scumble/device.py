@@ -142,9 +142,10 @@ class Sent:
 class Client:
     """A device in one campaign. Make it with `Client.open`."""
 
-    def __init__(self, inner: DeviceClient, storage: Storage, token: str | None = None) -> None:
+    def __init__(self, inner: DeviceClient, storage: Storage, beta: float, token: str | None = None) -> None:
         self._inner = inner
         self._storage = storage
+        self._beta = beta
         self._token = token
 
     @classmethod
@@ -177,12 +178,15 @@ class Client:
         kept: Storage = FileStorage(storage) if isinstance(storage, (str, os.PathLike)) else storage
         text = campaign.decode() if isinstance(campaign, bytes) else campaign
         public = Path(file).read_bytes() if isinstance(file, (str, os.PathLike)) else file
-        return cls(DeviceClient(text, public, _key(signer), _key(digest), limits, kept.read()), kept, _bearer(token))
+        inner = DeviceClient(text, public, _key(signer), _key(digest), limits, kept.read())
+        beta = float(json.loads(text)["parameters"]["beta"])  # the noise was derived for this
+        return cls(inner, kept, beta, _bearer(token))
 
     @property
     def statement(self) -> str:
-        """What the person should read."""
-        return self._inner.statement
+        """What the person should read: first a line of this client's own, then the campaign's words as they were signed."""
+        unit, _, (epsilon, delta, *_) = self._inner.numbers
+        return f"{_computed(unit, epsilon, delta, self._beta)}\n{self._inner.statement}"
 
     @property
     def collector(self) -> str:
@@ -306,6 +310,32 @@ def _fate(answer: bytes) -> str:
     # A period that is unknown has not begun by the collector's clock: it will.
     refused = type(report) is int and report == 0 and isinstance(reason, str) and reason != "period-unknown"
     return "refused" if refused else "waiting"
+
+
+def _computed(unit: str, epsilon: float, delta: float, beta: float) -> str:
+    """What the client has computed, in words. Those of the campaign are the signer's: a device cannot derive them again."""
+    most = _six(beta, up=False)
+    change = {
+        "attribute": f"one attribute that changes by at most {most}",
+        "l1": f"changes that add up to at most {most}",
+        "l2": f"a change of at most {most} in Euclidean distance",
+        "record": "the whole vector",
+    }[unit]
+    loss = f"epsilon {_six(epsilon, up=True)}" + (f" and delta {_six(delta, up=True)}" if delta > 0 else "")
+    return f"Computed on this device: one report costs {loss} for {change}."
+
+
+def _six(number: float, up: bool) -> str:
+    """A positive number in at most six digits: a loss is rounded up, what it covers down. As in JavaScript."""
+    digits, power = f"{number:.5e}".split("e")
+    near = float(f"{digits}e{power}")
+    if near < number if up else near > number:
+        digits = str((round(float(digits) * 1e5) + (1 if up else -1)) / 1e5)
+    rounded = float(f"{digits}e{power}")
+    if 1e-4 <= rounded < 1e6:
+        return f"{rounded:.6g}"
+    digits, power = f"{rounded:.5e}".split("e")
+    return f"{float(digits):g}e{int(power)}"
 
 
 def _checked(address: str) -> str:

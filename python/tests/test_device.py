@@ -90,7 +90,7 @@ def test_a_public_file_comes_from_a_path_and_is_the_one_that_is_named(tmp_path):
             text, file=file, signer=VECTORS["signer"], policy=POLICY, storage=device.MemoryStorage()
         )
 
-    assert open_with(tmp_path / "file").statement.startswith("A campaign for tests.")
+    assert open_with(tmp_path / "file").statement.split("\n")[1] == "A campaign for tests."
     assert open_with(str(tmp_path / "file")).statement == open_with(bytes.fromhex(file)).statement
     for wrong, code in ((None, 26), (b"", 27), (bytes.fromhex(file)[:-1], 27)):
         with pytest.raises(device.Refused) as caught:
@@ -146,6 +146,51 @@ def other(change):
         policy={"attribute": 6},
         storage=device.MemoryStorage(),
     )
+
+
+def test_the_statement_begins_with_what_the_device_has_computed_whatever_the_campaign_says():
+    def first(*words):
+        text = next(text for text in VECTORS["campaigns"] if all(word in text for word in words) and "sha256" not in text)
+        one = device.Client.open(text, signer=VECTORS["signer"], policy=POLICY, storage=device.MemoryStorage())
+        return one.statement.split("\n")[0]
+
+    gaussian = '"mechanism": "dp-oporp"'
+    begins = "Computed on this device: one report costs epsilon 2"
+    attribute = f"{begins} for one attribute that changes by at most 1."
+    assert client().statement.split("\n")[0] == attribute
+    assert first('"unit": "l1"', '"pure"') == f"{begins} for changes that add up to at most 1."
+    assert first('"unit": "l1"', gaussian) == f"{begins} and delta 1.00001e-6 for changes that add up to at most 1."
+    l2 = f"{begins} and delta 1.00001e-6 for a change of at most 1 in Euclidean distance."
+    assert first('"unit": "l2"', gaussian) == l2
+    assert first('"unit": "record"', '"pure"') == f"{begins} for the whole vector."
+    # Who signs may soften the words, not the numbers.
+    softened = other(lambda text: re.sub(r'"notice": \[[^\]]*\]', '"notice": ["Nothing at all is revealed."]', text))
+    assert softened.statement == f"{attribute}\nA campaign for tests.\nNothing at all is revealed."
+    with pytest.raises(device.Refused) as caught:
+        other(lambda text: text.replace('"beta": 1.0', '"beta": 2.0'))
+    assert caught.value.code == 5
+
+
+def test_losses_are_rounded_up_and_what_they_cover_down_to_six_digits():
+    cases = [
+        (2, "2", "2"),
+        (0.1, "0.1", "0.1"),
+        (0.10000000009313226, "0.100001", "0.1"),
+        (1.9999631081342089, "1.99997", "1.99996"),
+        (0.9999999, "1", "0.99999"),
+        (1.0000001, "1.00001", "1"),
+        (123456.5, "123457", "123456"),
+        (1e6, "1e6", "1e6"),
+        (999999.5, "1e6", "999990"),
+        (0.0001, "0.0001", "0.0001"),
+        (1.00000000000002e-6, "1.00001e-6", "1e-6"),
+        (2**-32, "2.32831e-10", "2.3283e-10"),
+        (1234567, "1.23457e6", "1.23456e6"),
+        (1e-5, "1e-5", "1e-5"),
+        (1e21, "1e21", "1e21"),
+    ]
+    for number, up, down in cases:
+        assert (device._six(number, up=True), device._six(number, up=False)) == (up, down)
 
 
 def at(address):

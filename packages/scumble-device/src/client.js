@@ -11,6 +11,7 @@ export class Client {
   #client
   #storage
   #token
+  #beta
   #queue = Promise.resolve()
 
   /**
@@ -28,12 +29,13 @@ export class Client {
     client.#token = bearer(token)
     const text = typeof campaign === 'string' ? new TextEncoder().encode(campaign) : campaign
     client.#client = abi.open(text, file ?? null, key(signer), key(digest), limits(policy), await storage.read())
+    client.#beta = JSON.parse(new TextDecoder().decode(text)).parameters.beta // the noise was derived for this
     return client
   }
 
-  /** What the person should read. */
+  /** What the person should read: first a line of this client's own, then the campaign's words as they were signed. */
   get statement() {
-    return this.#abi.text(this.#client, 'statement')
+    return `${computed(this.budget, this.#beta)}\n${this.#abi.text(this.#client, 'statement')}`
   }
 
   /** Where reports go. */
@@ -164,6 +166,26 @@ function fate(receipt) {
   const [{ report, reason }] = rejected
   // A period that is unknown has not begun by the collector's clock: it will.
   return report === 0 && typeof reason === 'string' && reason !== 'period-unknown' ? 'refused' : 'waiting'
+}
+
+/** What the module has computed, in words. Those of the campaign are the signer's: a device cannot derive them again. */
+function computed({ unit, epsilon, delta }, beta) {
+  const most = six(beta, false)
+  const change = {
+    attribute: `one attribute that changes by at most ${most}`, l1: `changes that add up to at most ${most}`,
+    l2: `a change of at most ${most} in Euclidean distance`, record: 'the whole vector',
+  }[unit]
+  const loss = delta > 0 ? `epsilon ${six(epsilon, true)} and delta ${six(delta, true)}` : `epsilon ${six(epsilon, true)}`
+  return `Computed on this device: one report costs ${loss} for ${change}.`
+}
+
+/** A positive number in at most six digits: a loss is rounded up, what it covers down. As in Python. */
+export function six(number, up) {
+  let [digits, power] = number.toExponential(5).split('e').map(Number)
+  const near = Number(`${digits}e${power}`)
+  if (up ? near < number : near > number) digits = (Math.round(digits * 1e5) + (up ? 1 : -1)) / 1e5
+  const rounded = Number(`${digits}e${power}`)
+  return rounded >= 1e-4 && rounded < 1e6 ? String(rounded) : rounded.toExponential().replace('+', '')
 }
 
 /** An address that others on the way cannot read, or one of this machine: what a campaign may name. */

@@ -82,7 +82,10 @@ export class Refusal extends Error {
 /** A device in one campaign. */
 export class Client {
   static open(options: Options): Promise<Client>
-  /** What the person should read. */
+  /**
+   * What the person should read, in lines. The first is the client's own: what one report costs, as the device computed it. The
+   * others are the campaign's words as they were signed.
+   */
   readonly statement: string
   /** Where reports go. */
   readonly collector: string

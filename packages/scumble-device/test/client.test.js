@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Client, Refusal, fileStorage, memoryStorage } from '../src/node.js'
+import { six } from '../src/client.js'
 import { hex } from './support.js'
 
 const { signer, campaigns } = JSON.parse(await readFile(new URL('../../vectors.json', import.meta.url)))
@@ -139,6 +140,35 @@ function other(change) {
   const text = `${change(campaign).replace(/,\n {2}"signature": \{[^}]*\}\n\}\n$/, '')}\n}\n`
   return { campaign: text, signer: undefined, digest: createHash('sha256').update(text).digest('hex') }
 }
+
+test('the statement begins with what the device has computed, whatever the campaign says', async () => {
+  const everything = { attribute: 9, l1: 9, l2: 9, record: 9, delta: 1e-3 }
+  const first = async (options) => (await open({ policy: everything, ...options })).statement.split('\n')[0]
+  const of = (...words) => ({ campaign: campaigns.find((text) => words.every((word) => text.includes(word)) && !text.includes('sha256')) })
+  const gaussian = '"mechanism": "dp-oporp"'
+  const begins = 'Computed on this device: one report costs epsilon 2'
+  assert.equal(await first({}), `${begins} for one attribute that changes by at most 1.`)
+  assert.equal(await first(of('"unit": "l1"', '"pure"')), `${begins} for changes that add up to at most 1.`)
+  assert.equal(await first(of('"unit": "l1"', gaussian)), `${begins} and delta 1.00001e-6 for changes that add up to at most 1.`)
+  assert.equal(await first(of('"unit": "l2"', gaussian)), `${begins} and delta 1.00001e-6 for a change of at most 1 in Euclidean distance.`)
+  assert.equal(await first(of('"unit": "record"', '"pure"')), `${begins} for the whole vector.`)
+  // Who signs may soften the words, not the numbers.
+  const softened = other((text) => text.replace(/"notice": \[[^\]]*\]/, '"notice": ["Nothing at all is revealed."]'))
+  const { statement } = await open(softened)
+  assert.equal(statement, `${begins} for one attribute that changes by at most 1.\nA campaign for tests.\nNothing at all is revealed.`)
+  await refuses(open(other((text) => text.replace('"beta": 1.0', '"beta": 2.0'))), 5)
+  assert.equal(await first({ campaign: new TextEncoder().encode(campaign).buffer }), await first({}))
+})
+
+test('losses are rounded up and what they cover down, to six digits', () => {
+  const cases = [
+    [2, '2', '2'], [0.1, '0.1', '0.1'], [0.10000000009313226, '0.100001', '0.1'], [1.9999631081342089, '1.99997', '1.99996'],
+    [0.9999999, '1', '0.99999'], [1.0000001, '1.00001', '1'], [123456.5, '123457', '123456'], [1e6, '1e6', '1e6'],
+    [999999.5, '1e6', '999990'], [0.0001, '0.0001', '0.0001'], [1.00000000000002e-6, '1.00001e-6', '1e-6'],
+    [2 ** -32, '2.32831e-10', '2.3283e-10'], [1234567, '1.23457e6', '1.23456e6'], [1e-5, '1e-5', '1e-5'], [1e21, '1e21', '1e21'],
+  ]
+  for (const [number, up, down] of cases) assert.deepEqual([six(number, true), six(number, false)], [up, down])
+})
 
 test('nothing is sent where others can read along', async () => {
   const asked = []
