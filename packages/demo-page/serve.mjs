@@ -15,9 +15,19 @@ const kinds = {
 /** Only what the page needs: this folder, the package, the vectors. */
 const allowed = /^\/(demo-page\/[\w.-]+|scumble-device\/(src|wasm|test)\/[\w.-]+|vectors\.json)$/
 
+/** The path of an address, or null if it is none (`//`). */
+function asked(address) {
+  try {
+    return normalize(new URL(address, 'http://localhost').pathname)
+  } catch {
+    return null
+  }
+}
+
 export function serve(port = 8000) {
   const server = createServer(async (request, response) => {
-    const path = normalize(new URL(request.url, 'http://localhost').pathname)
+    const path = asked(request.url)
+    if (path === null) return response.writeHead(400).end('not an address')
     if (path === '/favicon.ico') return response.writeHead(204).end()
     if (path === '/') return response.writeHead(302, { location: '/demo-page/index.html' }).end()
     const file = join(root, path)
@@ -29,7 +39,7 @@ export function serve(port = 8000) {
       'content-security-policy':
         "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' http://127.0.0.1:8080",
     })
-    createReadStream(file).pipe(response)
+    createReadStream(file).on('error', () => response.destroy()).pipe(response)
   })
   return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve(server)))
 }
