@@ -167,8 +167,8 @@ class Client:
         `file`: the public file that the campaign names, if it names one (bins, components or a book), or its path.
         `policy`: the most epsilon for each unit over all campaigns and the device's whole life, and the most `delta` for
         each unit. A unit that is left out gets 0; delta is 1e-5 unless given.
-        `token`: sent as `authorization: Bearer ..`, where the campaign needs one. A token of one device alone would name
-        that device.
+        `token`: sent as `authorization: Bearer ..`, where the campaign needs one. A token of one device alone would
+        name that device.
         """
         unknown = set(policy) - {"attribute", "l1", "l2", "record", "delta"}
         if unknown:
@@ -184,7 +184,7 @@ class Client:
 
     @property
     def statement(self) -> str:
-        """What the person should read: first a line of this client's own, then the campaign's words as they were signed."""
+        """What the person should read: first a line of this client's own, then the campaign's words as signed."""
         unit, _, (epsilon, delta, *_) = self._inner.numbers
         return f"{_computed(unit, epsilon, delta, self._beta)}\n{self._inner.statement}"
 
@@ -291,8 +291,8 @@ def _post(url: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
 
 
 def _fate(answer: bytes) -> str:
-    """What a receipt says of the one report that was sent. Only a receipt settles it: whatever else answered need not be
-    the collector."""
+    """What a receipt says of the one report that was sent. Only a receipt settles it: whatever else answered need not
+    be the collector."""
     try:
         receipt = json.loads(answer)
     except (ValueError, RecursionError):
@@ -313,7 +313,7 @@ def _fate(answer: bytes) -> str:
 
 
 def _computed(unit: str, epsilon: float, delta: float, beta: float) -> str:
-    """What the client has computed, in words. Those of the campaign are the signer's: a device cannot derive them again."""
+    """What the client has computed, in words. The campaign's are the signer's: a device cannot derive them again."""
     most = _six(beta, up=False)
     change = {
         "attribute": f"one attribute that changes by at most {most}",

@@ -1,5 +1,5 @@
-//! What a person should know about a campaign, derived from its numbers. Whoever checks a campaign with this library derives it
-//! again and refuses other words; a device has no room for that and shows the words as they were signed.
+//! What a person should know about a campaign, derived from its numbers. Whoever checks a campaign with this library
+//! derives it again and refuses other words; a device has no room for that and shows the words as they were signed.
 
 use super::{Mode, Terms};
 use crate::release::{Encoder, REPORT_HEADER};
