@@ -6,6 +6,7 @@
 
 use crate::collection::Collection;
 use crate::store::{CampaignKey, Export, Store, StoreError, StoreFault};
+use scumble::campaign::Mode;
 use scumble::certificate::{Certificate, SigningKey};
 use scumble::entropy::{self, NoEntropy};
 use scumble::error::{Fault, Kind};
@@ -29,6 +30,18 @@ pub enum ExportError {
     /// No such export.
     #[error("there is no export number {0} of this campaign")]
     Unknown(i64),
+    /// Recorded by an older version: rows of one device would pass for rows of several.
+    #[error(
+        "export {number} has {periods} periods of a sticky campaign, in which a device sends the same report again in \
+         every period: its rows would count as those of {periods} people. A sticky campaign is exported one period at a \
+         time; this export was recorded by an older version and is not written"
+    )]
+    SeveralPeriods {
+        /// The export.
+        number: i64,
+        /// Its periods.
+        periods: usize,
+    },
     /// Too late.
     #[error("the reports of export {0} were deleted: their retention is over")]
     Deleted(i64),
@@ -46,7 +59,7 @@ pub enum ExportError {
 impl Fault for ExportError {
     fn kind(&self) -> Kind {
         match self {
-            Self::Nothing { .. } | Self::Deleted(_) => Kind::Refused,
+            Self::Nothing { .. } | Self::SeveralPeriods { .. } | Self::Deleted(_) => Kind::Refused,
             Self::Unknown(_) => Kind::Parameter,
             Self::Entropy(error) => error.kind(),
             Self::Store(error) => error.kind(),
@@ -56,7 +69,8 @@ impl Fault for ExportError {
 }
 
 /// Writes an export at `now` (seconds since 1970): the one that is asked for, or the first that has no file yet, or a
-/// new one of all that may be exported, or else the last one again.
+/// new one of all that may be exported, or else the last one again. A new one of a sticky campaign has one period, the
+/// first: a device that sends its report again in the next one must not count as two.
 pub fn export(
     store: &mut dyn Store,
     key: CampaignKey,
@@ -91,21 +105,34 @@ fn choose(
     now: u64,
     wanted: Option<i64>,
 ) -> Result<Export, ExportError> {
-    let recorded = store.exports(key)?;
+    let terms = &collection.campaign().terms;
+    let most = match terms.longitudinal.mode {
+        Mode::Once => usize::MAX,
+        Mode::Sticky => 1,
+    };
+    let mut recorded = store.exports(key)?;
     let chosen = match wanted {
         Some(number) => {
             let export = recorded.into_iter().find(|export| export.number == number);
-            export.ok_or(ExportError::Unknown(number))?
-        }
-        None => match recorded.iter().find(|export| !export.written && !export.deleted) {
-            Some(unfinished) => unfinished.clone(),
-            None => {
-                let least = collection.campaign().terms.min_reports.into();
-                store.close(key, collection.open_from(now))?;
-                let new = store.record_export(key, least, draw_key()?)?;
-                new.or_else(|| recorded.last().cloned()).ok_or(ExportError::Nothing { least })?
+            let export = export.ok_or(ExportError::Unknown(number))?;
+            let periods = export.periods.len();
+            if periods > most {
+                return Err(ExportError::SeveralPeriods { number, periods });
             }
-        },
+            export
+        }
+        None => {
+            recorded.retain(|export| export.periods.len() <= most);
+            match recorded.iter().find(|export| !export.written && !export.deleted) {
+                Some(unfinished) => unfinished.clone(),
+                None => {
+                    let least = terms.min_reports.into();
+                    store.close(key, collection.open_from(now))?;
+                    let new = store.record_export(key, least, most, draw_key()?)?;
+                    new.or_else(|| recorded.last().cloned()).ok_or(ExportError::Nothing { least })?
+                }
+            }
+        }
     };
     if chosen.deleted { Err(ExportError::Deleted(chosen.number)) } else { Ok(chosen) }
 }

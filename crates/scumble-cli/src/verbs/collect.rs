@@ -39,7 +39,7 @@ pub struct Collect {
 
 #[derive(Subcommand)]
 enum What {
-    /// Write closed periods as a release
+    /// Write closed periods as a release; of a sticky campaign, one at a time
     Export(Export),
     /// Show campaigns, periods and exports
     Status {

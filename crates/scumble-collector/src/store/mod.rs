@@ -132,11 +132,13 @@ pub trait Store: Send {
     /// The periods that have reports, ascending.
     fn periods(&mut self, campaign: CampaignKey) -> Result<Vec<PeriodCount>, StoreError>;
 
-    /// Records an export of all closed periods that have at least `least` reports and are in none yet, if there are any.
+    /// Records an export of the closed periods that have at least `least` reports and are in none yet, if there are any:
+    /// the first `most` of them.
     fn record_export(
         &mut self,
         campaign: CampaignKey,
         least: u64,
+        most: usize,
         order: [u8; 32],
     ) -> Result<Option<Export>, StoreError>;
 

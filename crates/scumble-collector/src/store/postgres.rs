@@ -318,12 +318,14 @@ impl Store for PostgresStore {
         &mut self,
         campaign: CampaignKey,
         least: u64,
+        most: usize,
         order: [u8; 32],
     ) -> Result<Option<Export>, StoreError> {
         self.with(async |connection| {
             connection.execute("SELECT pg_advisory_xact_lock($1, $2)", &[&LOCKS, &campaign]).await?;
             let mut chosen = count_periods(connection, campaign).await?;
             chosen.retain(|count| count.closed && count.export.is_none() && count.reports >= least.max(1));
+            chosen.truncate(most);
             if chosen.is_empty() {
                 return Ok(None);
             }

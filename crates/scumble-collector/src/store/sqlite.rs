@@ -349,11 +349,13 @@ impl Store for SqliteStore {
         &mut self,
         campaign: CampaignKey,
         least: u64,
+        most: usize,
         order: [u8; 32],
     ) -> Result<Option<Export>, StoreError> {
         let transaction = self.begin()?;
         let mut chosen = periods(&transaction, campaign)?;
         chosen.retain(|count| count.closed && count.export.is_none() && count.reports >= least.max(1));
+        chosen.truncate(most);
         if chosen.is_empty() {
             return Ok(None);
         }

@@ -7,6 +7,7 @@
 
 use crate::fuzz::Draw;
 use crate::support::*;
+use scumble::campaign::Mode;
 use scumble::files::read_release;
 use scumble_collector::collection::Collection;
 use scumble_collector::export::{ExportError, export};
@@ -280,6 +281,8 @@ impl<'a> World<'a> {
             *per_period.entry(*period).or_insert(0) += 1;
         }
         hold!(rows.iter().collect::<BTreeSet<_>>().len() == rows.len(), "a report is twice in one export");
+        let sticky = self.collection.campaign().terms.longitudinal.mode == Mode::Sticky;
+        hold!(!sticky || export.periods.len() == 1, "an export has several periods of a sticky campaign");
         for period in &export.periods {
             hold!(per_period.get(period).copied().unwrap_or(0) >= LEAST, "period {period} has too few reports");
             hold!(*period < self.closed_before, "period {period} is open");
@@ -340,8 +343,12 @@ fn shrink(mut steps: Vec<Step>, mut fault: Fault, fails: impl Fn(&[Step]) -> Opt
 }
 
 /// Runs histories on two threads; gives the first that fails, shrunk.
-fn search(histories: u64, opener: Opener, place: fn() -> Option<Place>) -> Option<(Vec<Step>, Fault)> {
-    let collection = collection();
+fn search(
+    histories: u64,
+    collection: &Collection,
+    opener: Opener,
+    place: fn() -> Option<Place>,
+) -> Option<(Vec<Step>, Fault)> {
     let next = AtomicU64::new(0);
     let (seed, fault) = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2)
@@ -353,7 +360,7 @@ fn search(histories: u64, opener: Opener, place: fn() -> Option<Place>) -> Optio
                         if seed >= histories {
                             return None;
                         }
-                        if let Err(fault) = run(&history(seed), place()?, opener, &collection, &out) {
+                        if let Err(fault) = run(&history(seed), place()?, opener, collection, &out) {
                             next.store(histories, Ordering::Relaxed);
                             return Some((seed, fault));
                         }
@@ -364,7 +371,7 @@ fn search(histories: u64, opener: Opener, place: fn() -> Option<Place>) -> Optio
         threads.into_iter().filter_map(|thread| thread.join().unwrap()).min()
     })?;
     let (_folder, out) = folder();
-    let fails = |steps: &[Step]| run(steps, place()?, opener, &collection, &out).err();
+    let fails = |steps: &[Step]| run(steps, place()?, opener, collection, &out).err();
     Some(shrink(history(seed), fault, fails))
 }
 
@@ -374,14 +381,22 @@ fn many(variable: &str, default: u64) -> u64 {
 
 #[test]
 fn no_history_on_sqlite_loses_or_doubles_a_report() {
-    let found = search(many("SCUMBLE_HISTORIES", 2000), |store| store, || Some(Place::sqlite()));
+    let found = search(many("SCUMBLE_HISTORIES", 2000), &collection(), |store| store, || Some(Place::sqlite()));
+    assert!(found.is_none(), "{found:#?}");
+}
+
+/// The same rules, one period per export.
+#[test]
+fn no_history_of_a_sticky_campaign_loses_or_doubles_a_report() {
+    let found =
+        search(many("SCUMBLE_HISTORIES", 2000) / 4, &collection_sticky(), |store| store, || Some(Place::sqlite()));
     assert!(found.is_none(), "{found:#?}");
 }
 
 #[test]
 fn no_history_on_postgres_loses_or_doubles_a_report() {
     if server().is_some() {
-        let found = search(many("SCUMBLE_HISTORIES_POSTGRES", 200), |store| store, Place::postgres);
+        let found = search(many("SCUMBLE_HISTORIES_POSTGRES", 200), &collection(), |store| store, Place::postgres);
         assert!(found.is_none(), "{found:#?}");
     }
 }
@@ -407,9 +422,16 @@ struct Forgetful {
 }
 
 impl Store for Forgetful {
-    fn record_export(&mut self, campaign: i32, least: u64, order: [u8; 32]) -> Result<Option<Export>, StoreError> {
+    fn record_export(
+        &mut self,
+        campaign: i32,
+        least: u64,
+        most: usize,
+        order: [u8; 32],
+    ) -> Result<Option<Export>, StoreError> {
         let mut chosen = self.store.periods(campaign)?;
         chosen.retain(|count| count.closed && count.reports >= least);
+        chosen.truncate(most);
         let rows = chosen.iter().map(|count| count.reports).sum();
         let periods = chosen.iter().map(|count| count.period).collect();
         let number = i64::from_le_bytes(*order.first_chunk().expect("32 bytes"));
@@ -439,7 +461,7 @@ fn planted_faults_are_found_and_shrunk() {
         ("closes one period too many", |store| Box::new(OffByOne { store })),
     ];
     for (name, opener) in faults {
-        let found = search(300, opener, || Some(Place::sqlite()));
+        let found = search(300, &collection(), opener, || Some(Place::sqlite()));
         let (steps, fault) = found.unwrap_or_else(|| panic!("a store that {name} was not found"));
         assert!(steps.len() <= 8, "{name}: {fault}: {steps:#?}");
         println!("{name}: {fault}, after {steps:?}");

@@ -238,6 +238,55 @@ fn exports_of_several_collectors_count_together() {
     assert!(refused.to_string().contains("not of one campaign"), "{refused}");
 }
 
+/// Devices of a sticky campaign send the same report in every period: an export has one period, so that nobody counts
+/// twice.
+#[test]
+fn nobody_is_twice_in_an_export_of_a_sticky_campaign() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let ((_folder, out), collection) = (folder(), collection_sticky());
+        let key = store.add_campaign(&collection.name(), collection.text(), None).unwrap();
+        let row = |person: u32| person.wrapping_mul(2_654_435_761);
+        let send = |store: &mut dyn Store, periods: std::ops::Range<u32>| {
+            let reports = periods
+                .flat_map(|period| (0..40).map(move |person| report(key, period, person + 100 * period, row(person))));
+            store.append(&reports.collect::<Vec<_>>()).unwrap();
+        };
+        send(&mut *store, 0..4);
+        let mut now = START + 5 * PERIOD; // periods 0 to 3 are closed
+        let export_to = |store: &mut dyn Store, now, number, name: &str| {
+            let done = export(store, key, &collection, now, number, None, &out.join(name));
+            done.map(|done| (done.number, done.periods, done.rows, std::fs::read(out.join(name)).unwrap()))
+        };
+        let mut told = Vec::new();
+        for period in 0..4 {
+            let name = format!("{period}.parquet");
+            let (number, periods, rows, _) = export_to(&mut *store, now, None, &name).unwrap();
+            assert_eq!((number, periods, rows), (i64::from(period) + 1, vec![period], 40));
+            let release = open_release(&out.join(name)).unwrap();
+            let shares = statistics::of(&release, &statistics::Options::default()).unwrap().share;
+            told.push(shares.family().unwrap().figures.iter().map(|it| (it.value, it.interval)).collect::<Vec<_>>());
+        }
+        assert!(told.iter().all(|it| *it == told[0]), "more periods of the same people make no figure surer");
+        let again = export_to(&mut *store, now, None, "again.parquet").unwrap();
+        assert_eq!((again.0, again.3), (4, std::fs::read(out.join("3.parquet")).unwrap()));
+        let second = export_to(&mut *store, now, Some(2), "second.parquet").unwrap();
+        assert!(second.3 == std::fs::read(out.join("1.parquet")).unwrap(), "byte for byte");
+
+        // What an older version recorded is not written, and holds nothing up.
+        send(&mut *store, 4..6);
+        store.close(key, 6).unwrap();
+        let old = store.record_export(key, 3, usize::MAX, [1; 32]).unwrap().unwrap();
+        assert_eq!(old.periods, [4, 5]);
+        send(&mut *store, 6..7);
+        now = START + 9 * PERIOD;
+        let refused = export_to(&mut *store, now, Some(old.number), "old.parquet").unwrap_err();
+        assert!(matches!(refused, ExportError::SeveralPeriods { number: 5, periods: 2 }));
+        assert!(refused.to_string().contains("would count as those of 2 people"), "{refused}");
+        assert_eq!(export_to(&mut *store, now, None, "new.parquet").unwrap().1, [6]);
+    }
+}
+
 /// A crash between record and file: the export without a file is the next one that is written.
 #[test]
 fn no_export_is_forgotten() {

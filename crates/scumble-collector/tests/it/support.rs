@@ -34,7 +34,7 @@ pub fn collection_named(name: &str, periods: Periods) -> Collection {
 
 /// The same with any mechanism of one bit per bin.
 pub fn collection_of(id: MechanismId, name: &str, periods: Periods) -> Collection {
-    collection_with(parameters(id), name, periods)
+    collection_with(parameters(id), Mode::Once, name, periods)
 }
 
 fn parameters(id: MechanismId) -> Parameters {
@@ -42,7 +42,7 @@ fn parameters(id: MechanismId) -> Parameters {
     Parameters::new(Required { mechanism: id, dim: 64, k: 32, epsilon: 2.0, beta: 1.0, range, seed: Seed([3; 32]) })
 }
 
-fn collection_with(parameters: Parameters, name: &str, periods: Periods) -> Collection {
+fn collection_with(parameters: Parameters, mode: Mode, name: &str, periods: Periods) -> Collection {
     let mechanism = Mechanism::new(parameters).unwrap();
     let encoder = Encoder::new(&mechanism, None).unwrap();
     let terms = Terms {
@@ -51,7 +51,7 @@ fn collection_with(parameters: Parameters, name: &str, periods: Periods) -> Coll
         collector: "http://127.0.0.1:8080".into(),
         input: Input { layout: Layout::Dense, description: "topic scores".into(), model: None },
         periods,
-        longitudinal: Longitudinal { mode: Mode::Once, contents: 3 },
+        longitudinal: Longitudinal { mode, contents: 3 },
         min_reports: LEAST,
         retention_days: 1,
     };
@@ -65,7 +65,13 @@ pub fn collection_of_words() -> Collection {
     let entries = (0..50 * 64).map(|i| ((i * 7919) % 2003) as i16 - 1001).collect();
     let book = TableFile::of(PublicTable::book(50, entries, 0.001, Origin::Made).unwrap());
     let periods = Periods { first: START, seconds: PERIOD, count: 20 };
-    collection_with(Parameters { book: Some(book), ..parameters(MechanismId::Privbook) }, "words", periods)
+    collection_with(Parameters { book: Some(book), ..parameters(MechanismId::Privbook) }, Mode::Once, "words", periods)
+}
+
+/// Devices send the same report in every period.
+pub fn collection_sticky() -> Collection {
+    let periods = Periods { first: START, seconds: PERIOD, count: 20 };
+    collection_with(parameters(MechanismId::DpSignoporpRr), Mode::Sticky, "sticky", periods)
 }
 
 pub fn collection() -> Collection {
@@ -342,8 +348,14 @@ macro_rules! delegated {
         }
     };
     (record_export) => {
-        fn record_export(&mut self, of: i32, least: u64, order: [u8; 32]) -> Result<Option<Export>, StoreError> {
-            self.store.record_export(of, least, order)
+        fn record_export(
+            &mut self,
+            of: i32,
+            least: u64,
+            most: usize,
+            order: [u8; 32],
+        ) -> Result<Option<Export>, StoreError> {
+            self.store.record_export(of, least, most, order)
         }
     };
     (probe) => {
