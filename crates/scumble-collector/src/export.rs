@@ -27,6 +27,17 @@ pub enum ExportError {
         /// The campaign's `min_reports`.
         least: u64,
     },
+    /// All that could have been exported was kept for too long.
+    #[error(
+        "{over} reports were deleted: their retention is over. No other closed period of this campaign has at least {least} \
+         reports: nothing may be exported"
+    )]
+    Over {
+        /// Reports that were deleted.
+        over: u64,
+        /// The campaign's `min_reports`.
+        least: u64,
+    },
     /// No such export.
     #[error("there is no export number {0} of this campaign")]
     Unknown(i64),
@@ -59,7 +70,7 @@ pub enum ExportError {
 impl Fault for ExportError {
     fn kind(&self) -> Kind {
         match self {
-            Self::Nothing { .. } | Self::SeveralPeriods { .. } | Self::Deleted(_) => Kind::Refused,
+            Self::Nothing { .. } | Self::Over { .. } | Self::SeveralPeriods { .. } | Self::Deleted(_) => Kind::Refused,
             Self::Unknown(_) => Kind::Parameter,
             Self::Entropy(error) => error.kind(),
             Self::Store(error) => error.kind(),
@@ -70,7 +81,8 @@ impl Fault for ExportError {
 
 /// Writes an export at `now` (seconds since 1970): the one that is asked for, or the first that has no file yet, or a
 /// new one of all that may be exported, or else the last one again. A new one of a sticky campaign has one period, the
-/// first: a device that sends its report again in the next one must not count as two.
+/// first: a device that sends its report again in the next one must not count as two. Reports whose retention is over are
+/// deleted before anything is chosen.
 pub fn export(
     store: &mut dyn Store,
     key: CampaignKey,
@@ -110,6 +122,9 @@ fn choose(
         Mode::Once => usize::MAX,
         Mode::Sticky => 1,
     };
+    // A collector that was stopped for long has not done this.
+    store.close(key, collection.open_from(now))?;
+    let over = store.delete(key, collection.kept_from(now))?;
     let mut recorded = store.exports(key)?;
     let chosen = match wanted {
         Some(number) => {
@@ -127,9 +142,10 @@ fn choose(
                 Some(unfinished) => unfinished.clone(),
                 None => {
                     let least = terms.min_reports.into();
-                    store.close(key, collection.open_from(now))?;
                     let new = store.record_export(key, least, most, draw_key()?)?;
-                    new.or_else(|| recorded.last().cloned()).ok_or(ExportError::Nothing { least })?
+                    let nothing =
+                        if over > 0 { ExportError::Over { over, least } } else { ExportError::Nothing { least } };
+                    new.or_else(|| recorded.last().cloned()).ok_or(nothing)?
                 }
             }
         }

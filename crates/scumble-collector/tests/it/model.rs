@@ -259,7 +259,7 @@ impl<'a> World<'a> {
         let _ = std::fs::remove_file(&out);
         let (key, collection, now) = (self.key, self.collection, self.now);
         let done = export(self.store(), key, collection, now, number, None, &out);
-        self.closed_before = self.closed_before.max(if number.is_none() { collection.open_from(now) } else { 0 });
+        self.closed_before = self.closed_before.max(collection.open_from(now));
         let export = match done {
             Ok(export) => export,
             Err(ExportError::Nothing { .. }) => return Ok(None),

@@ -71,12 +71,12 @@ fn prepare() -> (Collection, tempfile::TempDir) {
     (collection, folder)
 }
 
-/// Rows of the one export, once everything is closed.
+/// Rows of the one export, once its period is closed.
 fn exported(collection: &Collection, folder: &Path) -> Vec<u32> {
     let mut store = SqliteStore::open(&folder.join("store.db")).unwrap();
     let out = folder.join("export.parquet");
     let key = run::collections(&mut store).unwrap()[0].0;
-    export(&mut store, key, collection, run::now() + 200_000, None, None, &out).unwrap();
+    export(&mut store, key, collection, run::now() + 100_000, None, None, &out).unwrap();
     let bytes = read_release(&out).unwrap().bytes;
     bytes.chunks(4).map(|row| u32::from_le_bytes(row.try_into().unwrap())).collect()
 }

@@ -329,6 +329,39 @@ fn reports_go_when_their_time_is_over() {
     }
 }
 
+/// A collector that was stopped for long comes back: what should have been deleted meanwhile is neither exported nor kept.
+#[test]
+fn what_was_kept_too_long_is_not_exported() {
+    let day = 86_400;
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let ((collection, key), (_folder, out)) = (add(&mut *store), folder());
+        for period in 0..3 {
+            store.append(&(0..4).map(|person| report(key, period, person, person)).collect::<Vec<_>>()).unwrap();
+        }
+        let now = START + 2 * PERIOD + day; // periods 0 and 1 ended more than a day ago
+        let done = export(&mut *store, key, &collection, now, None, None, &out.join("a.parquet")).unwrap();
+        assert_eq!((done.periods, done.rows), (vec![2], 4));
+        assert_eq!(store.periods(key).unwrap().iter().map(|count| count.period).collect::<Vec<_>>(), [2]);
+        // Nor is what was exported in time written again.
+        let late = now + PERIOD;
+        let gone = export(&mut *store, key, &collection, late, Some(1), None, &out.join("b.parquet"));
+        assert!(matches!(gone, Err(ExportError::Deleted(1))), "{gone:?}");
+        assert!(store.periods(key).unwrap().is_empty() && !out.join("b.parquet").exists());
+    }
+    // Nothing is left: it is said why.
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let ((collection, key), (_folder, out)) = (add(&mut *store), folder());
+        store.append(&(0..4).map(|person| report(key, 0, person, person)).collect::<Vec<_>>()).unwrap();
+        let late = START + 9 * PERIOD + day;
+        let over = export(&mut *store, key, &collection, late, None, None, &out.join("c.parquet")).unwrap_err();
+        assert!(matches!(over, ExportError::Over { over: 4, least: 3 }), "{over:?}");
+        assert!(over.to_string().contains("retention is over"), "{over}");
+        assert!(store.periods(key).unwrap().is_empty());
+    }
+}
+
 #[test]
 fn tokens_are_kept_by_their_hash() {
     for place in Place::all() {
