@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,12 +26,7 @@ impl RateLimit {
 
     /// Takes one request of an address into account; `Err` says how long to wait.
     pub fn admit_address(&self, address: IpAddr) -> Result<(), Duration> {
-        // Anyone who has one IPv6 address has its whole network.
-        let key = match address.to_canonical() {
-            IpAddr::V4(address) => u64::from(u32::from(address)),
-            IpAddr::V6(address) => (u128::from(address) >> 64) as u64,
-        };
-        self.admit(self.hasher.hash_one(key), self.start.elapsed())
+        self.admit(self.hasher.hash_one(network(address)), self.start.elapsed())
     }
 
     /// The same for the hash of a token.
@@ -55,6 +50,14 @@ impl RateLimit {
         }
         buckets.insert(key, empty_at);
         Ok(())
+    }
+}
+
+/// What counts as one address: anyone who has one IPv6 address has its whole network, a /64.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }
 

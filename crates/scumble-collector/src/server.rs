@@ -3,6 +3,7 @@
 //! A client that sends its headers slowly, never reads or never ends is cut off by a deadline; one address cannot take
 //! every slot. HTTP/1.1 with keep-alive, with TLS or without.
 
+use crate::limits::network;
 use crate::service::Peer;
 use axum::Router;
 use axum::body::Body;
@@ -88,7 +89,7 @@ pub fn tls(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// How many connections each address has. In memory only.
+/// How many connections each address, or IPv6 network, has. In memory only.
 #[derive(Default)]
 struct Places(Mutex<HashMap<IpAddr, usize>>);
 
@@ -99,6 +100,7 @@ struct Place {
 
 impl Places {
     fn take(self: &Arc<Self>, address: IpAddr, most: usize) -> Option<Place> {
+        let address = network(address);
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = taken.entry(address).or_default();
         if most > 0 && *count >= most {
@@ -203,5 +205,25 @@ impl Connection {
         }
         connection.as_mut().graceful_shutdown();
         let _ = tokio::time::timeout(settings.drain, connection).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_network_share_their_connections() {
+        let places = Arc::new(Places::default());
+        let at = |address: &str| address.parse::<IpAddr>().unwrap();
+        let held: Vec<_> = (1..=3).map(|i| places.take(at(&format!("2001:db8::{i}")), 3)).collect();
+        assert!(held.iter().all(Option::is_some));
+        assert!(places.take(at("2001:db8::ffff"), 3).is_none(), "a fourth of the same /64");
+        assert!(places.take(at("2001:db8:0:1::1"), 3).is_some(), "another /64");
+        let four: Vec<_> = (1..=4).map(|i| places.take(at(&format!("192.0.2.{i}")), 1)).collect();
+        assert!(four.iter().all(Option::is_some));
+        assert!(places.take(at("::ffff:192.0.2.1"), 1).is_none(), "the same address in its other form");
+        drop((held, four));
+        assert!(places.0.lock().unwrap().is_empty());
     }
 }

@@ -22,7 +22,7 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use serde::Serialize;
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -138,8 +138,7 @@ impl Service {
 
     /// May this address make a request?
     fn admit_address(&self, request: &Request) -> Result<(), Refusal> {
-        let Some(address) = self.address(request) else { return Ok(()) };
-        self.by_address.admit_address(address).map_err(|wait| self.turn_away(wait, "too many requests"))
+        self.by_address.admit_address(self.address(request)).map_err(|wait| self.turn_away(wait, "too many requests"))
     }
 
     /// May this request be made, by this address and with this token?
@@ -156,12 +155,10 @@ impl Service {
         self.by_token.admit_token(token).map_err(|wait| self.turn_away(wait, "too many requests with this token"))
     }
 
-    fn address(&self, request: &Request) -> Option<IpAddr> {
-        if self.settings.behind_proxy {
-            let last = request.headers().get_all("x-forwarded-for").iter().next_back()?.to_str().ok()?;
-            return last.rsplit(',').next()?.trim().parse().ok();
-        }
-        request.extensions().get::<Peer>().map(|peer| peer.0.ip())
+    /// Where a request comes from. All that a proxy says nothing clear about share one place, its own.
+    fn address(&self, request: &Request) -> IpAddr {
+        let peer = request.extensions().get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip());
+        if self.settings.behind_proxy { forwarded(request.headers()).unwrap_or(peer) } else { peer }
     }
 
     fn turn_away(&self, wait: Duration, why: &'static str) -> Refusal {
@@ -234,6 +231,14 @@ impl Service {
         self.telemetry.duplicate.increment(receipt.duplicate);
         receipt.rejected.iter().for_each(|rejected| self.telemetry.reject(rejected.reason));
     }
+}
+
+/// The last entry of `X-Forwarded-For`, which is the proxy's: an address, perhaps with brackets and a port.
+fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
+    let last = headers.get_all("x-forwarded-for").iter().next_back()?.to_str().ok()?.rsplit(',').next()?.trim();
+    let bare = last.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let with_port = || last.parse().map(|address: SocketAddr| address.ip());
+    bare.map_or_else(|| last.parse().or_else(|_| with_port()).ok(), |bare| Some(bare.parse::<Ipv6Addr>().ok()?.into()))
 }
 
 /// The token of a request.

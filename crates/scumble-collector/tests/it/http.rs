@@ -158,6 +158,33 @@ fn one_address_cannot_flood() {
     running.stop();
 }
 
+/// Whatever a proxy writes, somebody's limit applies: with a port or brackets the sender's, otherwise one for all.
+#[test]
+fn no_form_of_an_address_is_without_a_limit() {
+    let flood = |line: &str, same: &str| {
+        let (place, collection) = (Place::sqlite(), collection());
+        let mut settings = settings();
+        settings.service.per_address = 1;
+        settings.service.behind_proxy = true;
+        let running = Running::start(settings, place.open().unwrap(), &collection);
+        let path = format!("/v1/campaigns/{}/reports", collection.name());
+        let post = |headers: &str| {
+            let report = report_bytes(&collection, 0, 1, 1);
+            request(running.public, "POST", &path, headers, &report).status
+        };
+        let lines = [line, same].map(str::to_owned);
+        assert!((0..1000).any(|at| post(&lines[at % 2]) == 429), "{line:?} and {same:?} are one place");
+        assert_eq!(post("x-forwarded-for: 198.51.100.9\r\n"), 200, "another address is served");
+        running.stop();
+    };
+    flood("x-forwarded-for: 203.0.113.7:4711\r\n", "x-forwarded-for: 203.0.113.7\r\n");
+    flood("x-forwarded-for: [2001:db8::1]:4711\r\n", "x-forwarded-for: 2001:db8::2\r\n");
+    flood("x-forwarded-for: [2001:db8::1]\r\n", "x-forwarded-for: [2001:db8::3]:1\r\n");
+    flood("x-forwarded-for: unknown\r\n", "x-forwarded-for: 203.0.113.7,\r\n");
+    flood("", "x-forwarded-for: \r\n");
+    flood("x-forwarded-for: 1.2.3\r\n", "x-forwarded-for: 203.0.113.7, [::1\r\n");
+}
+
 /// A store whose disk is slow, full or gone, as the test says.
 struct Sick {
     store: Box<dyn Store>,
