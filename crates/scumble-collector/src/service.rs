@@ -13,7 +13,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::header::{
     ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, IF_RANGE, RANGE, RETRY_AFTER, WWW_AUTHENTICATE,
+    IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
@@ -48,7 +48,7 @@ pub struct ServiceSettings {
     pub per_token: u32,
     /// Take the address from the last entry of `X-Forwarded-For`: only behind a proxy that writes it.
     pub behind_proxy: bool,
-    /// Who may send from a browser: `*` or one origin.
+    /// Who may send from a browser: `*` or one origin. Requests that name another are refused.
     pub origin: String,
 }
 
@@ -386,13 +386,19 @@ async fn reports(
     Ok(json(StatusCode::OK, &service.take(listed, body).await?))
 }
 
-/// Browsers ask first, and want to be told in every answer.
+/// Browsers ask first, and want to be told in every answer. Not for everything: a page may post plain text unasked, so one
+/// of another origin is refused. Devices that are no browsers name no origin.
 async fn cors(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    let strange = service.origin != "*" && request.headers().get_all(ORIGIN).iter().any(|it| *it != service.origin);
     let asks = request.method() == Method::OPTIONS && request.headers().contains_key("access-control-request-method");
-    let mut response = if asks { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
+    let mut response = match (strange, asks) {
+        (true, _) => Refusal::new(StatusCode::FORBIDDEN, "pages of this origin may not send here").into_response(),
+        (false, true) => StatusCode::NO_CONTENT.into_response(),
+        (false, false) => next.run(request).await,
+    };
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, service.origin.clone());
-    if asks {
+    if asks && !strange {
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("authorization, content-type"));
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));

@@ -95,7 +95,7 @@ struct Serve {
     /// Take a sender's address from the last entry of X-Forwarded-For: only behind a proxy that writes it
     #[arg(long, env = "SCUMBLE_BEHIND_PROXY")]
     behind_proxy: bool,
-    /// Pages that may send from a browser: * or one origin
+    /// Pages that may send from a browser: * or one origin; requests that name another one are refused
     #[arg(long, value_name = "ORIGIN", env = "SCUMBLE_ORIGIN", default_value = "*")]
     origin: String,
     /// Requests per second per address; 0 means no limit

@@ -68,6 +68,37 @@ fn pages_are_where_they_belong() {
     running.stop();
 }
 
+/// A browser sends plain text to any address unasked, and says for which page.
+#[test]
+fn pages_of_another_origin_are_refused() {
+    let (place, collection) = (Place::sqlite(), collection());
+    let mut settings = settings();
+    settings.service.origin = "https://app.example".into();
+    let running = Running::start(settings, place.open().unwrap(), &collection);
+    let path = format!("/v1/campaigns/{}", collection.name());
+    let send = format!("{path}/reports");
+    let report = report_bytes(&collection, 0, 1, 1);
+    let text = "content-type: text/plain\r\n";
+    for origin in ["https://evil.example", "null", "https://app.example.evil", "http://app.example", ""] {
+        let headers = format!("{text}origin: {origin}\r\n");
+        let refused = request(running.public, "POST", &send, &headers, &report);
+        assert!(refused.status == 403 && refused.body.contains("origin"), "{origin}: {refused:?}");
+        assert_eq!(request(running.public, "GET", &path, &headers, b"").status, 403);
+        let asks = format!("{headers}access-control-request-method: POST\r\n");
+        let asked = request(running.public, "OPTIONS", &send, &asks, b"");
+        assert!(asked.status == 403 && !asked.head.contains("allow-methods"), "{asked:?}");
+    }
+    let both = format!("{text}origin: https://app.example\r\norigin: null\r\n");
+    assert_eq!(request(running.public, "POST", &send, &both, &report).status, 403);
+    let ours = format!("{text}origin: https://app.example\r\n");
+    assert_eq!(request(running.public, "POST", &send, &ours, &report).receipt(), (1, 0, vec![]));
+    assert_eq!(running.post(&collection, &report).receipt(), (0, 1, vec![]), "a device names no origin");
+    let asked =
+        request(running.public, "OPTIONS", &send, &format!("{ours}access-control-request-method: POST\r\n"), b"");
+    assert!(asked.status == 204 && asked.head.contains("allow-origin: https://app.example"), "{asked:?}");
+    running.stop();
+}
+
 /// Devices get the file that the campaign names from the same place, byte for byte; a word that the book lacks is no row.
 #[test]
 fn a_public_file_is_served_beside_its_campaign() {
