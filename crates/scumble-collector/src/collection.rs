@@ -30,11 +30,6 @@ pub enum CollectionError {
     /// Nobody vouches for it.
     #[error("the campaign is not signed: no device takes it")]
     NotSigned,
-    /// Reports would be deleted before they can be exported.
-    #[error(
-        "the campaign's retention ends when its period closes, one period after its end: nothing could be exported"
-    )]
-    Retention,
 }
 
 impl fmt::Debug for Collection {
@@ -52,15 +47,10 @@ impl Collection {
         Self::new(campaign, mechanism, encoder)
     }
 
-    /// Of a campaign that was read, with what it describes. Refuses one that is not signed, and one whose reports would
-    /// have to be deleted before they can be exported.
+    /// Of a campaign that was read, with what it describes. Refuses one that is not signed.
     pub fn new(campaign: Campaign, mechanism: Mechanism, encoder: Encoder) -> Result<Self, CollectionError> {
         if campaign.signature.is_none() {
             return Err(CollectionError::NotSigned);
-        }
-        let terms = &campaign.terms;
-        if u64::from(terms.retention_days) * SECONDS_PER_DAY <= terms.periods.seconds {
-            return Err(CollectionError::Retention);
         }
         let (digest, text) = (campaign.digest_bytes(), campaign.to_json());
         let file = campaign.file().map(|(_, content)| content.into());

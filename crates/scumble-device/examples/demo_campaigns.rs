@@ -49,7 +49,7 @@ fn campaign(id: MechanismId, input: &str, dim: usize, k: usize, epsilon: f64) ->
         periods: Periods { first: 1_700_000_000, seconds: 86_400, count: 36_500 },
         longitudinal: Longitudinal { mode: Mode::Once, contents: 1_000_000 },
         min_reports: 1,
-        retention_days: 1,
+        retention_days: 2,
     };
     Campaign::new(&mechanism, &encoder, terms).expect("private").signed(&key()).to_json()
 }

@@ -88,7 +88,7 @@ struct New {
     /// Periods with fewer reports are never exported
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Time")]
     min_reports: u32,
-    /// Days for which a collector may keep a report after its period
+    /// Days for which a collector may keep a report after its period; more than a period has
     #[arg(long, value_name = "DAYS", default_value_t = 90, help_heading = "Time")]
     retention: u32,
     #[command(flatten)]
@@ -264,7 +264,8 @@ fn words(campaign: &Campaign) -> Result<String, Failure> {
     numbers.add("loss", format!("epsilon {}{delta} for each content of a slot", number(parameters.epsilon)));
     numbers.add("mechanism", format!("{}: {}", parameters.mechanism, parameters.mechanism.summary()));
     let sizes = format!("{} attributes in [{}, {}]", parameters.dim, parameters.range.lo, parameters.range.hi);
-    numbers.add("input", format!("{sizes}, {:?}: {}", terms.input.layout, terms.input.description).to_lowercase());
+    let layout = format!("{:?}", terms.input.layout).to_lowercase();
+    numbers.add("input", format!("{sizes}, {layout}: {}", terms.input.description));
     numbers.add("report", format!("{} bytes, {}", campaign.report_length, campaign.encoding.name));
     if let Some((name, content)) = campaign.file() {
         let size = grouped(content.len() as u64);

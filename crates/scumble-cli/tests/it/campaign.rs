@@ -13,9 +13,10 @@ fn new(more: &str) -> String {
 fn a_campaign_is_written_signed_shown_and_checked() {
     let folder = Folder::new();
     folder.ok("keygen --out k");
-    let written = folder.json(&new(""));
+    let written = folder.json(&new("--input BERT-Scores"));
     folder.ok("campaign sign c.json --sign k --out s.json");
     let shown = folder.ok("campaign show s.json");
+    assert!(shown.contains("dense: BERT-Scores"), "the organiser's words as they are: {shown}");
     assert!(shown.contains("ONE of 64 attributes") && shown.contains(written["digest"].as_str().unwrap()), "{shown}");
     let checked = folder.json("campaign check s.json --key k.pub");
     assert_eq!(checked["digest"], written["digest"]);
@@ -44,6 +45,10 @@ fn what_does_not_hold_is_refused() {
         1,
     );
     folder.fails(&new("").replace("https://", "http://").replace("c.json", "d.json"), 2);
+    for wrong in ["--retention 0", "--retention 7 --period 7d"] {
+        let error = folder.fails(&new(wrong).replace("c.json", "d.json"), 2);
+        assert!(error.contains("longer than a period"), "{error}");
+    }
     folder.fails("campaign show missing.json", 2);
 }
 

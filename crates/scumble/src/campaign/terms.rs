@@ -2,6 +2,9 @@
 
 use crate::error::TermsError;
 use serde::{Deserialize, Serialize};
+use std::net::Ipv6Addr;
+
+const SECONDS_PER_DAY: u64 = 86_400;
 
 /// The terms of a campaign. All public, none computed from private data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +24,7 @@ pub struct Terms {
     pub longitudinal: Longitudinal,
     /// A period with fewer reports is never exported.
     pub min_reports: u32,
-    /// Days after its period for which a collector may keep a report.
+    /// Days after its period, more than one period has, for which a collector may keep a report.
     pub retention_days: u32,
 }
 
@@ -111,7 +114,7 @@ pub struct Longitudinal {
 
 impl Terms {
     pub(super) fn check(&self) -> Result<(), TermsError> {
-        if self.name.trim().is_empty() || self.name.len() > 200 || self.name.chars().any(char::is_control) {
+        if self.name.trim().is_empty() || self.name.len() > 200 {
             return Err(TermsError::Name);
         }
         if self.statement.trim().is_empty() || self.statement.len() > 10_000 {
@@ -119,6 +122,15 @@ impl Terms {
         }
         if self.input.description.len() > 10_000 {
             return Err(TermsError::Description);
+        }
+        let words = [
+            ("name", &self.name),
+            ("statement", &self.statement),
+            ("description of the input", &self.input.description),
+            ("collector's address", &self.collector),
+        ];
+        if let Some((field, _)) = words.into_iter().find(|(_, text)| text.chars().any(is_unseen)) {
+            return Err(TermsError::Unseen { field });
         }
         check_address(&self.collector)?;
         if self.input.model.as_deref().is_some_and(|model| !is_hash(model)) {
@@ -130,21 +142,49 @@ impl Terms {
         if self.min_reports == 0 {
             return Err(TermsError::MinReports);
         }
-        self.periods.check()
+        self.periods.check()?;
+        // Late reports are taken for one more period: only then may anything be exported.
+        if u64::from(self.retention_days) * SECONDS_PER_DAY <= self.periods.seconds {
+            return Err(TermsError::Retention);
+        }
+        Ok(())
     }
+}
+
+/// Control characters, line ends, and marks that change the direction of what is shown: a terminal or a page would show
+/// something else than what is signed.
+fn is_unseen(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || turns
 }
 
 /// Reports hold nothing that others may not read, but who sends them is seen: no plain HTTP beyond this machine.
 fn check_address(address: &str) -> Result<(), TermsError> {
-    let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"]
-        .iter()
-        .any(|start| address.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/'])));
-    let remote = address.strip_prefix("https://").is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'));
+    let local = address.strip_prefix("http://").and_then(host_of);
+    let local = local.is_some_and(|host| ["127.0.0.1", "localhost", "[::1]"].contains(&host));
+    let remote = address.strip_prefix("https://").and_then(host_of).is_some();
     let plain = address.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\"\\@".contains(&byte));
     if (local || remote) && plain && address.len() <= 2000 {
         return Ok(());
     }
     Err(TermsError::Collector)
+}
+
+/// The host of what follows the scheme: a name or an address, then perhaps a port, then perhaps a path.
+fn host_of(rest: &str) -> Option<&str> {
+    let place = rest.split('/').next()?;
+    let after = if place.starts_with('[') { place.find(']')? + 1 } else { place.find(':').unwrap_or(place.len()) };
+    let (host, port) = place.split_at(after);
+    let is_port =
+        |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse().is_ok_and(|it: u16| it > 0);
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    let is_host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => host.len() <= 253 && host.split('.').all(is_label),
+    };
+    (is_host && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))).then_some(host)
 }
 
 fn is_hash(text: &str) -> bool {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::TermsError;
 use scumble_core::mechanism::Required;
 use scumble_core::projection::{Bins, Origin, Partition, PublicTable, Seed, TableFile};
 use scumble_core::vectors::Range;
@@ -210,6 +211,95 @@ fn terms_that_make_no_sense_are_refused() {
         let mut terms = terms();
         change(&mut terms);
         assert!(campaign(MechanismId::DpSignoporpCeil, terms).is_err(), "{what}");
+    }
+}
+
+/// What a terminal or a page would not show as it is signed.
+#[test]
+fn characters_that_nobody_sees_are_refused() {
+    type Field = (&'static str, fn(&mut Terms) -> &mut String);
+    let fields: [Field; 4] = [
+        ("name", |terms| &mut terms.name),
+        ("statement", |terms| &mut terms.statement),
+        ("description", |terms| &mut terms.input.description),
+        ("collector", |terms| &mut terms.collector),
+    ];
+    let refused = "\0\t\n\r\u{1b}\u{7f}\u{85}\u{9b}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202b}\u{202c}\u{202d}\
+                   \u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+    for (name, field) in fields {
+        for c in refused.chars() {
+            let mut terms = terms();
+            field(&mut terms).push(c);
+            let error = campaign(MechanismId::DpSignoporpCeil, terms).unwrap_err();
+            let unseen = matches!(error, LibraryError::Campaign(CampaignError::Terms(TermsError::Unseen { .. })));
+            assert!(unseen && error.to_string().contains(name), "{name} with {c:?}: {error}");
+        }
+    }
+    let mut foreign = terms();
+    foreign.name = "Thèmes · テーマ · \u{5e0}\u{5d5}\u{5e9}\u{5d0} \u{1f469}\u{200d}\u{1f52c}".into();
+    campaign(MechanismId::DpSignoporpCeil, foreign).unwrap();
+}
+
+#[test]
+fn a_collector_is_a_host_with_perhaps_a_port_and_a_path() {
+    let check = |collector: &str| {
+        campaign(MechanismId::DpSignoporpCeil, Terms { collector: collector.into(), ..terms() }).map(drop)
+    };
+    for good in [
+        "https://reports.example.org",
+        "https://reports.example.org:8443/a/b",
+        "https://192.0.2.1:1",
+        "https://a_b-c/",
+        "https://[2001:db8::1]:443/v",
+        "http://127.0.0.1:8080",
+        "http://localhost",
+        "http://[::1]:65535/x",
+    ] {
+        check(good).unwrap_or_else(|error| panic!("{good}: {error}"));
+    }
+    for bad in [
+        "https://",
+        "https://:443",
+        "https:///a",
+        "https://a:",
+        "https://a:0",
+        "https://a:65536",
+        "https://a:+1",
+        "https://a..b",
+        "https://.a",
+        "https://a:443:1",
+        "https://[::1",
+        "https://[]:1",
+        "https://[a]",
+        "https://[::1]x",
+        "https://a%2eb",
+        "http://127.0.0.1:evil.com",
+        "http://127.0.0.1:80.evil.com",
+        "http://localhost:",
+        "http://[::1]evil",
+        "http://a",
+        "http://127.0.0.1.example.org",
+        "ftp://a",
+        "",
+    ] {
+        let error = check(bad).expect_err(bad);
+        assert!(matches!(error, LibraryError::Campaign(CampaignError::Terms(TermsError::Collector))), "{bad}: {error}");
+    }
+}
+
+/// A collector takes late reports for one more period, and deletes them after their retention.
+#[test]
+fn reports_are_kept_for_longer_than_a_period() {
+    let day = 86_400;
+    for (retention_days, seconds, fits) in
+        [(0, 1, false), (1, day, false), (1, day - 1, true), (7, 7 * day, false), (8, 7 * day, true)]
+    {
+        let periods = Periods { seconds, ..terms().periods };
+        let kept = campaign(MechanismId::DpSignoporpCeil, Terms { retention_days, periods, ..terms() });
+        match kept {
+            Ok(_) => assert!(fits, "{retention_days} days, {seconds} seconds"),
+            Err(error) => assert!(!fits && error.to_string().contains("longer than a period"), "{error}"),
+        }
     }
 }
 

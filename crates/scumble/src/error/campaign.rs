@@ -52,7 +52,7 @@ pub enum CampaignError {
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant is its own message
 pub enum TermsError {
-    #[error("a campaign needs a name of at most 200 bytes, in one line")]
+    #[error("a campaign needs a name of at most 200 bytes")]
     Name,
     #[error("a campaign needs a statement for the person, at most 10,000 bytes")]
     Statement,
@@ -63,6 +63,11 @@ pub enum TermsError {
          http is for 127.0.0.1 only"
     )]
     Collector,
+    #[error(
+        "the {field} has a control character, a line break or a mark that changes the direction of the text: people would \
+         not see what is signed"
+    )]
+    Unseen { field: &'static str },
     #[error("the model's hash must be 64 lower-case hexadecimal digits")]
     Model,
     #[error("a slot must be allowed at least one content")]
@@ -71,4 +76,9 @@ pub enum TermsError {
     MinReports,
     #[error("periods must have a positive length and count, and must end before second 2^53")]
     Periods,
+    #[error(
+        "reports of a period are taken until one period after its end, so their retention must be longer than a period: \
+         nothing could be exported"
+    )]
+    Retention,
 }
