@@ -51,6 +51,23 @@ pub fn collections(store: &mut dyn Store) -> Result<Vec<(CampaignKey, Collection
     known.map(read).collect()
 }
 
+/// Puts campaigns into the store and gives every one that it then knows. What was given is dropped: public files may be
+/// large, and the store's copy is the one that is served.
+fn enter(store: &mut dyn Store, given: Vec<Collection>) -> Result<Vec<Collection>, StartError> {
+    let mut texts = Vec::with_capacity(given.len());
+    for collection in given {
+        let (name, text) = (collection.name(), collection.text());
+        store.add_campaign(&name, text, collection.file().map(|file| &file[..]))?;
+        texts.push((name, text.to_owned()));
+    }
+    let known: Vec<_> = collections(store)?.into_iter().map(|(_, collection)| collection).collect();
+    let other = |(name, text): &(String, String)| known.iter().any(|it| it.name() == *name && it.text() != text);
+    match texts.into_iter().find(other) {
+        Some((campaign, _)) => Err(StartError::OtherSignature { campaign }),
+        None => Ok(known),
+    }
+}
+
 /// Serves the campaigns that are given and those that the store has, until the process is asked to end. Periods follow
 /// `clock`; `started` is told the two addresses.
 pub fn serve(
@@ -61,15 +78,7 @@ pub fn serve(
     started: impl FnOnce(SocketAddr, SocketAddr),
 ) -> Result<(), StartError> {
     let mut stores = store::open(location)?;
-    for collection in &given {
-        stores[0].add_campaign(&collection.name(), collection.text(), collection.file().map(|file| &file[..]))?;
-    }
-    let known: Vec<_> = collections(&mut *stores[0])?.into_iter().map(|(_, collection)| collection).collect();
-    let others =
-        |given: &&Collection| known.iter().any(|it| it.digest() == given.digest() && it.text() != given.text());
-    if let Some(given) = given.iter().find(others) {
-        return Err(StartError::OtherSignature { campaign: given.name() });
-    }
+    let known = enter(&mut *stores[0], given)?;
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Threads)?;
     runtime.block_on(async {

@@ -205,6 +205,25 @@ fn nothing_that_identifies_is_kept() {
     }
 }
 
+/// A public file may be large: while it is served, the copy of the campaign's file that was read first is gone.
+#[test]
+fn a_public_file_is_in_memory_once() {
+    let (_folder, path) = folder();
+    let collection = collection_of_words();
+    let file = collection.file().unwrap().clone();
+    let mut served = false;
+    let store = path.join("store.db");
+    run::serve(settings(), store.to_str().unwrap(), vec![collection], run::clock(None).unwrap(), |public, _| {
+        assert!(file.is_unique(), "only this test still has it");
+        let page = try_request(public, "GET", "/", "", b"");
+        served = page.is_ok_and(|page| page.status == 404);
+        // Its signals are watched by now: this ends the service, not the test.
+        assert!(Command::new("kill").arg(std::process::id().to_string()).status().unwrap().success());
+    })
+    .unwrap();
+    assert!(served);
+}
+
 /// What was served once is in caches and on devices: the same campaign under another signature does not start.
 #[test]
 fn another_signature_of_a_known_campaign_is_refused() {
