@@ -45,9 +45,11 @@ pub fn log(level: LevelFilter) {
 
 /// Every campaign that a store knows.
 pub fn collections(store: &mut dyn Store) -> Result<Vec<(CampaignKey, Collection)>, StoreError> {
-    let damaged = |_| Unfit::Campaign;
     let known = store.campaigns()?.into_iter();
-    let read = |it: Published| Ok((it.key, Collection::parse(&it.text, it.file.as_deref()).map_err(damaged)?));
+    let read = |it: Published| match Collection::parse(&it.text, it.file.as_deref()) {
+        Ok(collection) => Ok((it.key, collection)),
+        Err(error) => Err(Unfit::Campaign { campaign: it.digest, fault: error.to_string() }.into()),
+    };
     known.map(read).collect()
 }
 

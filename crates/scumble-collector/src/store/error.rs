@@ -57,8 +57,8 @@ pub enum Unfit {
     Export,
     #[error("the store holds a damaged token: remove the tokens")]
     Token,
-    #[error("the store holds a campaign that this version cannot read")]
-    Campaign,
+    #[error("the store holds campaign {campaign}, which this version cannot read: {fault}")]
+    Campaign { campaign: String, fault: String },
 }
 
 /// Why a store failed. Only the class of an error is reported: its text may quote values.

@@ -29,6 +29,8 @@ pub type CampaignKey = i32;
 pub struct Published {
     /// Its key.
     pub key: CampaignKey,
+    /// Its digest: its name.
+    pub digest: String,
     /// The signed text.
     pub text: String,
     /// The public file that it names.

@@ -277,8 +277,15 @@ impl Store for PostgresStore {
 
     fn campaigns(&mut self) -> Result<Vec<Published>, StoreError> {
         self.with(async |connection| {
-            let rows = connection.query("SELECT key, text, file FROM scumble.campaign ORDER BY key", &[]).await?;
-            Ok(rows.iter().map(|row| Published { key: row.get(0), text: row.get(1), file: row.get(2) }).collect())
+            let rows =
+                connection.query("SELECT key, digest, text, file FROM scumble.campaign ORDER BY key", &[]).await?;
+            let rows = rows.iter().map(|row| Published {
+                key: row.get(0),
+                digest: row.get(1),
+                text: row.get(2),
+                file: row.get(3),
+            });
+            Ok(rows.collect())
         })
     }
 

@@ -282,9 +282,10 @@ impl Store for SqliteStore {
     }
 
     fn campaigns(&mut self) -> Result<Vec<Published>, StoreError> {
-        let mut query = self.db.prepare("SELECT key, text, file FROM campaign ORDER BY key")?;
-        let rows =
-            query.query_map([], |row| Ok(Published { key: row.get(0)?, text: row.get(1)?, file: row.get(2)? }))?;
+        let mut query = self.db.prepare("SELECT key, digest, text, file FROM campaign ORDER BY key")?;
+        let rows = query.query_map([], |row| {
+            Ok(Published { key: row.get(0)?, digest: row.get(1)?, text: row.get(2)?, file: row.get(3)? })
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

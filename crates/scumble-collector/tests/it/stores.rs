@@ -71,8 +71,25 @@ fn campaigns_do_not_mix() {
         store.close(a, 1).unwrap();
         assert_eq!(store.append(&group).unwrap(), [Closed, Duplicate]);
         let kept = [(a, &first), (b, &second)];
-        let kept = kept.map(|(key, it)| Published { key, text: it.text().to_owned(), file: None });
+        let kept = kept.map(|(key, it)| Published { key, digest: it.name(), text: it.text().to_owned(), file: None });
         assert_eq!(store.campaigns().unwrap(), kept);
+    }
+}
+
+/// Who has ten campaigns must know which one it is.
+#[test]
+fn a_campaign_that_cannot_be_read_is_named() {
+    for place in Place::all() {
+        let mut store = place.open().unwrap();
+        let (sound, _) = add(&mut *store);
+        let damaged = collection_named("damaged", sound.campaign().terms.periods);
+        let text = damaged.text().replace("\"min_reports\": 3", "\"min_reports\": 2");
+        store.add_campaign(&damaged.name(), &text, None).unwrap();
+        let error = scumble_collector::run::collections(&mut *store).unwrap_err();
+        let named =
+            matches!(&error, StoreError::Unfit(Unfit::Campaign { campaign, .. }) if *campaign == damaged.name());
+        assert!(named && error.to_string().contains(&damaged.name()), "{error}");
+        assert!(error.to_string().contains("signature does not hold"), "{error}");
     }
 }
 
@@ -387,7 +404,8 @@ fn older_schemas_are_brought_up_to_date_and_newer_ones_refused() {
         drop(old);
         let mut store = place.open().unwrap();
         let key = store.add_campaign(&collection.name(), collection.text(), None).unwrap();
-        assert_eq!(store.campaigns().unwrap(), [Published { key: 1, text: collection.text().into(), file: None }]);
+        let kept = Published { key: 1, digest: collection.name(), text: collection.text().into(), file: None };
+        assert_eq!(store.campaigns().unwrap(), [kept]);
         store.add_token(key, [1; 32]).unwrap();
         assert_eq!(store.append(&[report(key, 0, 1, 1), report(key, 0, 2, 2)]).unwrap(), [Duplicate, Accepted]);
         drop(store);
