@@ -19,6 +19,9 @@ pub enum IntakeError {
     /// The queue is full: later.
     #[error("too many reports are waiting")]
     Busy,
+    /// More than may ever wait: never.
+    #[error("more reports at one time than may wait")]
+    TooMany,
     /// The collector stops.
     #[error("the collector is stopping")]
     Stopping,
@@ -95,6 +98,9 @@ impl Intake {
     /// Writes reports; returns after they are durable.
     pub async fn append(&self, reports: Vec<Report>) -> Result<Vec<Outcome>, IntakeError> {
         let count = reports.len();
+        if count > self.shared.most {
+            return Err(IntakeError::TooMany);
+        }
         let room = |waiting: usize| Some(waiting + count).filter(|&waiting| waiting <= self.shared.most);
         let entered = self.shared.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room);
         if entered.is_err() {

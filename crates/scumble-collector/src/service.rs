@@ -218,6 +218,9 @@ impl Service {
     async fn append(&self, reports: Vec<Report>) -> Result<Vec<Outcome>, Refusal> {
         self.intake.append(reports).await.map_err(|error| match error {
             IntakeError::Busy => self.turn_away(Duration::ZERO, "too many reports are waiting"),
+            IntakeError::TooMany => {
+                Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too many reports in one request: send fewer")
+            }
             IntakeError::Stopping => unavailable("the collector is stopping"),
             IntakeError::Store(_) => {
                 self.telemetry.failed.increment(1);

@@ -281,6 +281,21 @@ fn a_full_queue_turns_away_and_loses_nothing() {
     running.stop();
 }
 
+/// What can never be taken is not asked for again.
+#[test]
+fn more_reports_than_may_wait_are_too_many_for_one_request() {
+    let (place, collection) = (Place::sqlite(), collection());
+    let settings = Settings { queue: 10, ..settings() };
+    let running = Running::start(settings, place.open().unwrap(), &collection);
+    let body: Vec<_> = (0..11).flat_map(|person| report_bytes(&collection, 0, person, person)).collect();
+    let refused = running.post(&collection, &body);
+    assert!(refused.status == 413 && refused.body.contains("send fewer"), "{refused:?}");
+    assert!(!refused.head.contains("retry-after"), "{refused:?}");
+    let fewer = &body[..10 * collection.campaign().report_length];
+    assert_eq!(running.post(&collection, fewer).receipt(), (10, 0, vec![]));
+    running.stop();
+}
+
 /// A stop while requests are on their way: each is answered, and what was answered is there.
 #[test]
 fn a_stop_drains() {
