@@ -9,6 +9,7 @@ use crate::telemetry::Telemetry;
 use crate::token;
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{
     ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -132,8 +133,9 @@ impl Service {
             .with_state(self.clone())
     }
 
-    fn listed(&self, digest: &str) -> Result<&Arc<Listed>, Refusal> {
-        self.campaigns.get(digest).ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, "no such campaign"))
+    fn listed(&self, digest: &Named) -> Result<&Arc<Listed>, Refusal> {
+        let listed = digest.as_ref().ok().and_then(|Path(digest)| self.campaigns.get(digest));
+        listed.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, "no such campaign"))
     }
 
     /// May this address make a request?
@@ -307,27 +309,23 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// The name in a path, which need not be text: then no campaign has it.
+type Named = Result<Path<String>, PathRejection>;
+
 /// `GET /v1/campaigns/{digest}`: the signed text, byte for byte.
-async fn campaign(
-    State(service): State<Arc<Service>>,
-    Path(digest): Path<String>,
-    headers: HeaderMap,
-) -> Result<Response, Refusal> {
+async fn campaign(State(service): State<Arc<Service>>, digest: Named, headers: HeaderMap) -> Result<Response, Refusal> {
     let listed = service.listed(&digest)?;
-    Ok(fixed(&digest, &headers, "application/json", || listed.collection.text().to_owned().into()))
+    Ok(fixed(&listed.collection, &headers, "application/json", || listed.collection.text().to_owned().into()))
 }
 
 /// `GET /v1/campaigns/{digest}/file`: the public file that the campaign names. It may be large: who was cut off asks for
 /// the rest.
-async fn file(
-    State(service): State<Arc<Service>>,
-    Path(digest): Path<String>,
-    request: Request,
-) -> Result<Response, Refusal> {
+async fn file(State(service): State<Arc<Service>>, digest: Named, request: Request) -> Result<Response, Refusal> {
     let none = || Refusal::new(StatusCode::NOT_FOUND, "this campaign names no public file");
-    let content = service.listed(&digest)?.collection.file().ok_or_else(none)?;
+    let collection = &service.listed(&digest)?.collection;
+    let content = collection.file().ok_or_else(none)?;
     service.admit_address(&request)?;
-    let mut whole = fixed(&digest, request.headers(), "application/octet-stream", || content.clone().into());
+    let mut whole = fixed(collection, request.headers(), "application/octet-stream", || content.clone().into());
     whole.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     if whole.status() != StatusCode::OK {
         return Ok(whole);
@@ -367,9 +365,9 @@ fn asked_range(headers: &HeaderMap, etag: Option<&HeaderValue>, length: usize) -
 }
 
 /// What a campaign's digest fixes can never change.
-fn fixed(digest: &str, headers: &HeaderMap, kind: &'static str, body: impl FnOnce() -> Body) -> Response {
-    let etag = HeaderValue::from_str(&format!("\"{digest}\"")).expect("hexadecimal digits");
-    let known = headers.get(IF_NONE_MATCH) == Some(&etag);
+fn fixed(collection: &Collection, headers: &HeaderMap, kind: &'static str, body: impl FnOnce() -> Body) -> Response {
+    let etag = HeaderValue::from_str(&format!("\"{}\"", collection.name())).expect("hexadecimal digits");
+    let known = headers.get_all(IF_NONE_MATCH).iter().any(|tags| names(tags, &etag));
     let fixed = [(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")), (ETAG, etag)];
     if known {
         return (StatusCode::NOT_MODIFIED, fixed).into_response();
@@ -377,12 +375,14 @@ fn fixed(digest: &str, headers: &HeaderMap, kind: &'static str, body: impl FnOnc
     (fixed, [(CONTENT_TYPE, HeaderValue::from_static(kind))], body()).into_response()
 }
 
+/// Is the tag among those that somebody has? They may be called weak, and `*` is any.
+fn names(tags: &HeaderValue, etag: &HeaderValue) -> bool {
+    let is_it = |tag: &[u8]| tag == b"*" || tag.strip_prefix(b"W/").unwrap_or(tag) == etag.as_bytes();
+    tags.as_bytes().split(|&byte| byte == b',').any(|tag| is_it(tag.trim_ascii()))
+}
+
 /// `POST /v1/campaigns/{digest}/reports`: one report or many, end to end.
-async fn reports(
-    State(service): State<Arc<Service>>,
-    Path(digest): Path<String>,
-    request: Request,
-) -> Result<Response, Refusal> {
+async fn reports(State(service): State<Arc<Service>>, digest: Named, request: Request) -> Result<Response, Refusal> {
     let listed = service.listed(&digest)?;
     service.admit(listed, &request)?;
     let body = service.body(request).await?;

@@ -47,8 +47,29 @@ fn pages_are_where_they_belong() {
     let page = request(running.public, "GET", &path, "", b"");
     assert_eq!((page.status, page.body.as_str()), (200, collection.text()));
     assert!(page.head.contains("immutable") && page.head.contains("access-control-allow-origin: *"));
-    let tag = format!("if-none-match: \"{}\"\r\n", collection.name());
-    assert_eq!(request(running.public, "GET", &path, &tag, b"").status, 304);
+    let tag = format!("\"{}\"", collection.name());
+    let known = [
+        tag.clone(),
+        format!("W/{tag}"),
+        format!("\"a\", W/{tag} ,\"b\""),
+        "*".into(),
+        format!("\"a\"\r\nif-none-match: {tag}"),
+    ];
+    for tags in known {
+        let answer = request(running.public, "GET", &path, &format!("if-none-match: {tags}\r\n"), b"");
+        assert!(answer.status == 304 && answer.head.contains(&format!("etag: {tag}")), "{tags}: {answer:?}");
+    }
+    for tags in ["\"a\"", "W/\"a\", \"b\"", "", "W/", collection.name().as_str()] {
+        let answer = request(running.public, "GET", &path, &format!("if-none-match: {tags}\r\n"), b"");
+        assert_eq!(answer.status, 200, "{tags}");
+    }
+    for (method, path) in
+        [("GET", "%ff"), ("GET", "%ff/file"), ("POST", "%ff/reports"), ("GET", "%00"), ("GET", "%C3%28")]
+    {
+        let answer = request(running.public, method, &format!("/v1/campaigns/{path}"), "", b"");
+        assert!(answer.status == 404 && answer.head.contains("application/json"), "{path}: {answer:?}");
+        assert_eq!(answer.body, r#"{"error":"no such campaign"}"#);
+    }
     assert_eq!(request(running.public, "DELETE", &path, "", b"").status, 405);
     let wrong = format!("/v1/campaigns/{}", "0".repeat(64));
     assert_eq!(request(running.public, "GET", &wrong, "", b"").status, 404);
