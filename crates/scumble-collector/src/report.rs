@@ -1,6 +1,7 @@
 //! Checks a report as it arrives. A body is reports of one length laid end to end.
 //!
-//! A row is checked code by code: what no encoder writes must not reach an export.
+//! A row is checked code by code: what no encoder writes must not reach an export. Values as `f32` have no codes: any finite
+//! number passes, and one report can move a mean without bound (docs/collector.md says what to do).
 
 use crate::collection::Collection;
 use scumble::release::Report;
