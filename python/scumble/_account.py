@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _scumble
+from ._checks import real
 from ._errors import ParameterError
 
 
@@ -49,7 +50,7 @@ class Account:
     @property
     def limit(self) -> tuple[float, float] | None:
         """(epsilon, delta) of the budget, if it was given."""
-        return None if self.budget is None else (float(self.budget), float(self.budget_delta))
+        return None if self.budget is None else (real("budget", self.budget), real("budget_delta", self.budget_delta))
 
     def reserve(self, releaser: _scumble.Releaser) -> _scumble.Charge:
         """Spends what one release costs, before any noise is drawn; refuses what is over budget."""

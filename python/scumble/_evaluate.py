@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _input, _scumble
+from ._checks import real, several, whole
 from ._errors import DataError, ParameterError
 from ._mechanism import Mechanism, check_id, fields
 from ._plan import public_rows
@@ -118,7 +119,7 @@ def evaluate(
     True
     """
     mechanisms = [mechanisms] if isinstance(mechanisms, str) else list(mechanisms)
-    epsilons = [float(e) for e in np.atleast_1d(epsilons)]
+    epsilons = several(real, "epsilons", epsilons)
     if not mechanisms or not epsilons:
         raise ParameterError("give at least one mechanism and one epsilon")
     codes: tuple[list[int], list[int]] | tuple[None, None] = (None, None)
@@ -136,13 +137,13 @@ def evaluate(
     request = {
         "task": "classification" if labels is not None else "retrieval",
         "mechanisms": [None if id == "auto" else check_id(id) for id in mechanisms],
-        "k": np.atleast_1d(k).tolist(),
+        "k": several(whole, "k", k),
         "like": like,
         "epsilons": epsilons,
-        "repetitions": repetitions,
-        "depths": list(depths),
+        "repetitions": whole("repetitions", repetitions),
+        "depths": several(whole, "depths", depths),
         "without_privacy": without_privacy,
-        "svm_c": svm_c,
+        "svm_c": real("svm_c", svm_c),
     }
     public = public_rows(public_sample, public_labels, dim)
     first, second = ((_input.whole(rows, dim), code) for rows, code in zip((x, queries), codes))

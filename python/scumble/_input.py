@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import DataError, ParameterError
+from . import _checks
 
 # Types that the library reads as they are. The others are converted a few rows at a time.
 _DIRECT = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8"))
@@ -260,10 +261,7 @@ def persons(column: Any, most: Any, delta: float | None, rows: int) -> tuple[lis
         return None
     if most is None:
         raise ParameterError("persons need rows_per_person, the most rows of a person that leave")
-    if isinstance(most, bool) or not isinstance(most, (int, np.integer)):
-        raise TypeError(f"rows_per_person must be an integer, got {type(most).__name__}")
-    if most < 1:
-        raise ParameterError(f"rows_per_person must be at least 1, got {most}")
+    most, delta = _checks.whole("rows_per_person", most, least=1), _checks.real("person_delta", delta)
     named = names(column, rows, "persons")
     assert named is not None
     return named, int(most), delta

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import math
-import numbers
 import os
 import warnings
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import numpy as np
 
 from . import _input, _scumble
 from ._account import Account, charge
+from ._checks import real, whole
 from ._errors import NotPrivate, ParameterError
 from ._keys import Key, secret, sticky_seed
 from ._release import Release, facts_table
@@ -350,19 +350,19 @@ def _made(parameters: str) -> _scumble.Mechanism:
 
 def fields(**arguments: Any) -> dict[str, Any]:
     """The arguments of :class:`Mechanism` as the compiled part takes them; those that are None are left out."""
-    lo, hi = (_real("range", end) for end in _pair("range", arguments["range"]))
+    lo, hi = (real("range", end) for end in _pair("range", arguments["range"]))
     thresholds = arguments.get("thresholds")
     checked = arguments | {
         "range": {"lo": lo, "hi": hi},
         "seed": _seed(arguments.get("seed")),
-        "thresholds": None if thresholds is None else [_real("thresholds", t) for t in thresholds],
+        "thresholds": None if thresholds is None else [real("thresholds", t) for t in thresholds],
     }
     for name in ("bins", "components", "book"):
         checked[name] = field(name, arguments.get(name))
     for name in ("dim", "k", "repeats", "symbols", "lattice_steps", "grid_exponent"):
-        checked[name] = _whole(name, arguments.get(name), least=None if name == "grid_exponent" else 0)
+        checked[name] = whole(name, arguments.get(name), least=None if name == "grid_exponent" else 0)
     for name in ("epsilon", "delta", "beta", "sketch_clip", "norm_bound", "clip_norm", "norm", "density"):
-        checked[name] = _real(name, arguments.get(name))
+        checked[name] = real(name, arguments.get(name))
     return {name: value for name, value in checked.items() if value is not None}
 
 
@@ -380,26 +380,6 @@ def _pair(name: str, value: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         raise ParameterError(f"{name} must be two numbers (lo, hi)") from None
     return first, second
-
-
-def _real(name: str, value: Any) -> Any:
-    if value is None:
-        return None
-    if not isinstance(value, (numbers.Real, np.number)) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    if not math.isfinite(value):
-        raise ParameterError(f"{name} must be finite, got {value}")
-    return float(value)
-
-
-def _whole(name: str, value: Any, least: int | None = 0) -> Any:
-    if value is None:
-        return None
-    if not isinstance(value, (numbers.Integral, np.integer)) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
-    if least is not None and value < least:
-        raise ParameterError(f"{name} must not be negative, got {value}")
-    return int(value)
 
 
 def _seed(seed: bytes | str | None) -> str | None:

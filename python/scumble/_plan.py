@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _input, _scumble
+from ._checks import whole
 from ._errors import ParameterError
 from ._mechanism import Mechanism, fields
 from ._release import facts_table
@@ -119,7 +120,7 @@ def plan(
     if unknown:
         raise TypeError(f"{min(unknown)!r} is not an argument of plan or Mechanism")
     given = fields(mechanism=mechanism, dim=dim, epsilon=epsilon, range=range, k=k, **options)
-    given |= {name: value for name, value in (("encoding", encoding), ("bytes", bytes)) if value is not None}
+    given |= {name: value for name, value in (("encoding", encoding), ("bytes", whole("bytes", bytes))) if value is not None}
     if sample is not None and public_sample is not None:
         raise ParameterError("a sample is private or public: give sample or public_sample")
     private = None if sample is None else _input.whole(sample, dim)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _input, _scumble
+from ._checks import whole
 from ._errors import ParameterError
 from ._release import Release, inner
 
@@ -50,8 +51,7 @@ def search(
     if exact is not None and exact == released:
         wanted = "the searcher's own vectors" if exact else "a release: m.release(queries), with the same seed"
         raise ParameterError(f"exact={exact} needs {wanted}")
-    if top < 1:
-        raise ParameterError(f"top must be at least 1, got {top}")
+    top = whole("top", top, least=1)
     blocks = [queries._inner] if released else _input.blocks(queries, r.mechanism.dim)
     parts = [_scumble.search(held, block, top, metric, decode) for block in blocks]
     rows, scores = (np.concatenate(part) for part in zip(*parts))

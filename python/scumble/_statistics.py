@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _input, _scumble
+from ._checks import real, several, whole
 from ._errors import NotIdentifiable, ParameterError
 from ._release import Release, inner
 
@@ -124,11 +125,11 @@ def statistics(
         None if since is None else inner(since),
         target,
         simultaneous,
-        false_reports,
-        None if attributes is None else [int(attribute) for attribute in attributes],
-        largest,
+        whole("false_reports", false_reports),
+        None if attributes is None else several(whole, "attributes", attributes),
+        whole("largest", largest),
         points,
-        shuffled,
+        real("shuffled", shuffled),
     )
     return Statistics(json.loads(told))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _input, _scumble
+from ._checks import whole
 from ._errors import FileError, ParameterError
 from ._release import Release
 
@@ -64,15 +65,15 @@ def learn_bins(public: Any, k: int) -> PublicFile:
     Release(10 rows, dp-oporp-staircase, k=16, f32)
     """
     if isinstance(public, Release):
-        return PublicFile(_scumble.learn_bins_from_release(public._inner, k))
+        return PublicFile(_scumble.learn_bins_from_release(public._inner, whole("k", k)))
     dim = _input.dim_of(public)
-    return PublicFile(_scumble.learn_bins(_input.whole(public, dim), dim, k))
+    return PublicFile(_scumble.learn_bins(_input.whole(public, dim), dim, whole("k", k)))
 
 
 def learn_components(public: Any, k: int = _scumble.COMPONENTS) -> PublicFile:
     """The main directions of PUBLIC records, for ``Mechanism("privcube", components=...)`` with the same `k`."""
     dim = _input.dim_of(public)
-    return PublicFile(_scumble.learn_components(_input.whole(public, dim), dim, k))
+    return PublicFile(_scumble.learn_components(_input.whole(public, dim), dim, whole("k", k)))
 
 
 def make_book(public: Any, words: int = _scumble.BOOK_WORDS) -> PublicFile:
@@ -87,7 +88,7 @@ def make_book(public: Any, words: int = _scumble.BOOK_WORDS) -> PublicFile:
     (4, 8)
     """
     dim = _input.dim_of(public)
-    return PublicFile(_scumble.make_book(_input.whole(public, dim), dim, words))
+    return PublicFile(_scumble.make_book(_input.whole(public, dim), dim, whole("words", words)))
 
 
 def field(name: str, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fractions
 import os
 import pickle
 import signal
@@ -214,3 +215,22 @@ def test_repr_holds_no_rows(rng):
 def test_empty_input_is_an_empty_release():
     r = mechanism().release(np.zeros((0, 64)))
     assert len(r) == 0 and r.values.shape == (0, 32)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("epsilon", 10**400),
+        ("range", (0, 10**400)),
+        ("beta", fractions.Fraction(10**400)),
+        ("dim", 2**70),
+        ("k", 2**70),
+        ("symbols", 1000),
+        ("lattice_steps", 2**40),
+        ("grid_exponent", -(2**40)),
+        ("repeats", 2**63),
+    ],
+)
+def test_numbers_that_are_too_large_are_named(name, value):
+    with pytest.raises(scumble.ParameterError, match=f"^{name} is too large"):
+        mechanism(**{name: value})

@@ -346,3 +346,40 @@ def test_a_plan_for_training_tests_exact_rows_on_the_scale_of_the_release():
     given = dict(dim=32, epsilon=8.0, range=(-0.01, 0.01), k=32, mechanism="dp-signoporp-ceil")
     found = scumble.plan(public_sample=sample, public_labels=labels, **given).measured["accuracy"]
     assert found["private"] > 0.8 and found["exact_rows"] > found["private"] - 0.05
+
+
+@pytest.mark.parametrize("name, negative", [("depths", [-1]), ("k", [-1]), ("repetitions", -1), ("bytes", -1), ("words", -1)])
+def test_numbers_out_of_their_domain_are_named(name, negative):
+    x = rows(60)
+
+    def use(value):
+        if name == "bytes":
+            scumble.plan(dim=32, epsilon=4.0, range=RANGE, bytes=value)
+        elif name == "words":
+            scumble.make_book(x, words=value)
+        else:
+            given = dict(mechanisms="dp-oporp-staircase", epsilons=4.0, k=16, range=RANGE)
+            scumble.evaluate(x, x[:5], **(given | {name: value}))
+
+    with pytest.raises(scumble.ParameterError, match=f"^{name} must not be negative, got -1"):
+        use(negative)
+    with pytest.raises(scumble.ParameterError, match=f"^{name} is too large"):
+        use([2**70] if isinstance(negative, list) else 2**70)
+    with pytest.raises(TypeError, match=f"^{name} must be an integer, got float"):
+        use([1.5] if isinstance(negative, list) else 1.5)
+
+
+def test_other_numbers_that_are_too_large_are_named(tmp_path):
+    x, m = rows(60), mechanism()
+    r, account = m.release(x), scumble.Account(tmp_path / "ledger.db", "people", budget=10**400)
+    uses = {
+        "top": lambda: scumble.search(r, x, top=2**70),
+        "k": lambda: scumble.learn_bins(x, 2**70),
+        "budget": lambda: m.release(x, account=account),
+        "rows_per_person": lambda: m.release(x, persons=range(60), rows_per_person=2**70),
+        "person_delta": lambda: m.release(x, persons=range(60), rows_per_person=2, person_delta=10**400),
+        "epsilons": lambda: scumble.evaluate(x, x, mechanisms="raw-laplace", epsilons=10**400, k=16, range=RANGE),
+    }
+    for name, use in uses.items():
+        with pytest.raises(scumble.ParameterError, match=f"^{name} is too large"):
+            use()

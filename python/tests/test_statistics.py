@@ -69,3 +69,15 @@ def test_decoding_helps_and_is_refused_where_it_hurts(rows):
     assert (errors[0] <= errors[1] * (1 + 1e-6)).all() and (errors[0] < errors[1]).any()
     with pytest.raises(scumble.ParameterError, match="wiener, scale or bounds"):
         scumble.decode(r, method="median")
+
+
+def test_numbers_out_of_their_domain_are_named(rows):
+    r = release(rows, "raw-staircase", k=64)
+    for given in ({"false_reports": -1}, {"attributes": [-1]}, {"largest": -1}):
+        with pytest.raises(scumble.ParameterError, match=f"^{min(given)} must not be negative, got -1"):
+            scumble.statistics(r, **given)
+    for given in ({"false_reports": 2**70}, {"attributes": [2**70]}, {"largest": 2**70}, {"shuffled": 10**400}):
+        with pytest.raises(scumble.ParameterError, match=f"^{min(given)} is too large"):
+            scumble.statistics(r, **given)
+    with pytest.raises(TypeError, match="attributes must be an integer, got float"):
+        scumble.statistics(r, attributes=[1.5])
