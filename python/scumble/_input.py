@@ -186,10 +186,8 @@ def _view(array: np.ndarray) -> Dense:
 def _sparse(x: Any, dim: int) -> Sparse:
     if len(x.shape) != 2 or x.shape[1] != dim:
         raise DataError(f"rows have {x.shape[-1]} attributes on {len(x.shape)} axes, expected {dim} on 2")
+    _check_sparse(x)  # scipy itself would read past the end
     matrix = x.tocsr()
-    starts = matrix.indptr
-    if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > min(len(matrix.indices), len(matrix.data)):
-        raise DataError("indptr of the sparse matrix is inconsistent")  # scipy itself would read past the end
     if not matrix.has_canonical_format:  # repeated attributes would count twice against the sensitivity
         matrix = matrix.copy() if matrix is x else matrix
         matrix.sum_duplicates()
@@ -205,6 +203,41 @@ def _sparse(x: Any, dim: int) -> Sparse:
     return Sparse(
         np.ascontiguousarray(matrix.indptr, dtype=np.uintp), np.ascontiguousarray(index), np.ascontiguousarray(values), dim
     )
+
+
+def _check_sparse(x: Any) -> None:
+    """Raises for offsets and indices that do not hold together."""
+    form, (rows, dim) = getattr(x, "format", None), x.shape
+    if form == "coo":
+        at = _outside(x.row, rows)
+        at = _outside(x.col, dim) if at is None else at
+        if at is not None:
+            raise _no_place(x.row[at], x.col[at], x.shape)
+    elif form in ("csr", "csc"):
+        starts, index, values = x.indptr, x.indices, x.data
+        if not (starts.ndim == index.ndim == values.ndim == 1 and starts.dtype.kind in "iu" and index.dtype.kind in "iu"):
+            raise DataError("indptr and indices of the sparse matrix must be integers on one axis")
+        if len(starts) != (rows if form == "csr" else dim) + 1:
+            raise DataError("indptr of the sparse matrix does not fit its shape")
+        if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > min(len(index), len(values)):
+            raise DataError("indptr of the sparse matrix is inconsistent")
+        at = _outside(index[: starts[-1]], dim if form == "csr" else rows)
+        if at is not None:
+            other = np.searchsorted(starts, at, side="right") - 1
+            row, column = (other, index[at]) if form == "csr" else (index[at], other)
+            raise _no_place(row, column, x.shape)
+
+
+def _outside(index: np.ndarray, below: int) -> int | None:
+    """Where the first index is that is negative or too large."""
+    if len(index) == 0 or 0 <= index.min() <= index.max() < below:
+        return None
+    return int(np.argmax((index < 0) | (index >= below)))
+
+
+def _no_place(row: Any, column: Any, shape: tuple[int, int]) -> DataError:
+    row, column = int(row), int(column)
+    return DataError(f"row {row}, column {column}: outside the shape {shape} of the sparse matrix", row, column)
 
 
 def rows_of(x: Any) -> int:

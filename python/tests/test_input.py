@@ -180,6 +180,28 @@ def test_what_is_not_a_matrix(x, error, message):
         mechanism().release(x)
 
 
+def test_sparse_parts_that_do_not_fit_their_shape():
+    for starts in ([0, 1, 2, 3], [0, 1, 2, 3, 3, 3]):
+        matrix = sp.csr_matrix(np.eye(4, 64))
+        matrix.indptr = np.array(starts, dtype="i4")
+        for ids in (None, range(4)):
+            with pytest.raises(scumble.DataError, match="indptr"):
+                mechanism().release(matrix, ids=ids)
+    for form in ("csr", "csc", "coo"):
+        for type in ("i4", "i8"):
+            for index in (-1, 64, 2**32) if type == "i8" and form != "coo" else (-1, 64):
+                matrix = sp.eye(64, format=form)
+                if form == "coo":
+                    matrix.col = matrix.col.astype(type)
+                    matrix.col[3], place = index, (3, index)
+                else:
+                    matrix.indices, matrix.indptr = matrix.indices.astype(type), matrix.indptr.astype(type)
+                    matrix.indices[3], place = index, (3, index) if form == "csr" else (index, 3)
+                with pytest.raises(scumble.DataError, match=f"row {place[0]}, column {place[1]}: outside the shape") as fault:
+                    mechanism().release(matrix)
+                assert (fault.value.row, fault.value.column) == place
+
+
 def test_sparse_offsets_that_do_not_hold_together():
     for place, value in ((1, -1), (2, 99), (3, 10**6), (64, 10**6), (0, 1)):
         matrix = sp.csr_array(np.eye(64))
