@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,10 @@ from . import _checks
 _DIRECT = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8"))
 _WIDER: dict[str, np.dtype] = {"u2": np.dtype("i4"), "u4": np.dtype("i8"), "u8": np.dtype("i8")}
 _CONVERT_BYTES = 8 << 20
+
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+# Unicode's control characters (Cc), line and paragraph separators (Zl, Zp), and what turns the direction of text (in Cf).
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,7 +288,22 @@ def names(column: Any, rows: int, what: str) -> list[Any] | None:
         if kind is None or kind is not kinds[0]:
             allowed = "numbers or all strings" if what == "labels" else "64-bit integers or all strings"
             raise DataError(f"row {row}: {what} must be all {allowed}", row)
-    return [kind(value) for kind, value in zip(kinds, listed) if kind is not None]
+    plain = [kind(value) for kind, value in zip(kinds, listed) if kind is not None]
+    if kinds[:1] == [str]:
+        _check_text(plain, what)
+    return plain
+
+
+def _check_text(texts: list[str], what: str) -> None:
+    """Raises for text that no file would give back as it was, and for ids and labels that would not show as they are."""
+    wrong = _NO_TEXT if what == "persons" else _UNSEEN
+    if not wrong.search("".join(texts)):
+        return
+    for row, text in enumerate(texts):
+        if _NO_TEXT.search(text):
+            raise DataError(f"row {row}: its {what[:-1]} is not text: it has half of a surrogate pair", row)
+        if wrong.search(text):
+            raise DataError(f"row {row}: its {what[:-1]} contains a line break or another control character; replace it", row)
 
 
 def persons(column: Any, most: Any, delta: float | None, rows: int) -> tuple[list[Any], int, float | None] | None:

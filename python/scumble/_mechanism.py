@@ -15,7 +15,7 @@ import numpy as np
 from . import _input, _scumble
 from ._account import Account, charge
 from ._checks import real, whole
-from ._errors import NotPrivate, ParameterError
+from ._errors import DataError, NotPrivate, ParameterError
 from ._keys import Key, secret, sticky_seed
 from ._release import Release, facts_table
 from ._structure import PublicFile, field
@@ -258,6 +258,8 @@ class Mechanism:
                 person_delta=person_delta,
             )
         rows = _input.rows_of(x)
+        if rows == 0:
+            raise DataError("there are no rows")
         warn(self)
         if rows in self._inner.sample_rows():
             check_sample(self, x)

@@ -168,7 +168,7 @@ def test_wrong_shapes_and_types():
         (np.float32(1), TypeError, "holds no rows"),
         ((row for row in np.eye(64)), TypeError, "generator holds no rows"),
         ([[1.0] * 64, [1.0] * 63], scumble.DataError, "same number of attributes"),
-        ([], scumble.DataError, "2 axes"),
+        ([], scumble.DataError, "there are no rows"),
         ("rows.npy", TypeError, "release_file"),
         (np.ma.masked_greater(np.linspace(0, 1, 128).reshape(2, 64), 0.9), scumble.DataError, "masked"),
         (np.zeros((3, 64), object), TypeError, "dtype object"),
@@ -268,3 +268,24 @@ def test_frames_and_columns(integers):
     assert np.array_equal(projected(pandas.Series(list(integers.astype("f4")))), expected)
     with pytest.raises(scumble.DataError, match="row 1: not a vector of 64 attributes"):
         projected(pandas.Series([[1.0] * 64, [1.0] * 63]))
+
+
+UNSEEN = ["\n", "\r", "\t", "\0", "\x1b", "\x7f", "\x85", "\u2028", "\u2029", "\u202e", "\u2066"]
+
+
+def test_text_that_no_file_gives_back_is_refused_before_it_is_charged(tmp_path, rng):
+    m, x = mechanism(), rng.random((2, 64))
+    account = scumble.Account(tmp_path / "ledger", "customers", budget=12.0)
+    for what, more in (("ids", {}), ("labels", {}), ("persons", {"rows_per_person": 1})):
+        for wrong, message in [(unseen, "control character") for unseen in UNSEEN] + [("\ud800", "is not text")]:
+            if what == "persons" and message != "is not text":
+                continue  # they are not released
+            with pytest.raises(scumble.DataError, match=f"row 1: its {what[:-1]}.*{message}") as fault:
+                m.release(x, account=account, **{what: ["a", f"b{wrong}c"]}, **more)
+            assert fault.value.row == 1
+    assert not (tmp_path / "ledger").exists()
+    for fine in ("a b", "a\xa0b", "a\u3000b", "n\u200dn", "\u05d0\u200f", ""):
+        r = m.release(x, ids=["1", fine], labels=["2", fine])
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"
+        r.save(path)
+        assert scumble.load(path).ids.tolist() == ["1", fine]

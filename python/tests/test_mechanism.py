@@ -212,9 +212,13 @@ def test_repr_holds_no_rows(rng):
     assert any("beta" in sentence for sentence in mechanism(range=(0.0, 2.0)).warnings)
 
 
-def test_empty_input_is_an_empty_release():
-    r = mechanism().release(np.zeros((0, 64)))
-    assert len(r) == 0 and r.values.shape == (0, 32)
+def test_no_rows_cost_nothing(tmp_path):
+    account = scumble.Account(tmp_path / "ledger", "customers", budget=12.0)
+    for nothing in (np.zeros((0, 64)), []):
+        for given in ({}, {"account": account}):
+            with pytest.raises(scumble.DataError, match="there are no rows"):
+                mechanism().release(nothing, **given)
+    assert not (tmp_path / "ledger").exists()
 
 
 @pytest.mark.parametrize(
