@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,8 +24,10 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     ``fit`` reads the number of features and nothing else: the projection is public and data-free, and the other
     parameters must not be computed from the rows. ``fit_transform`` and ``transform`` draw fresh secret noise on every
     call. Releasing the same rows twice spends epsilon twice, so it needs an `account`, which is charged each time;
-    without one it is refused. (Without an account, only this process's releases are remembered.) A grid search would release
-    the rows many times: release once instead, and search over what follows.
+    without one it is refused, and so is a row that equals one of an earlier release: nobody can tell that they are two
+    people's. Without an account only the releases of this process are remembered: another run of the same program releases
+    the rows again, unnoticed, and worker processes (joblib's ``n_jobs``, multiprocessing) need an account. A grid search
+    would release the rows many times: release once instead, and search over what follows.
 
     Parameters
     ----------
@@ -110,9 +116,8 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """The release of `X`, with its certificate. Spends epsilon on every row."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        if self.account is None:
-            _SEEN.first_time(X)
-        return self.mechanism_.release(X, ids=ids, labels=labels, encoding=self.encoding, account=self.account)
+        with _SEEN.once(X) if self.account is None else contextlib.nullcontext():
+            return self.mechanism_.release(X, ids=ids, labels=labels, encoding=self.encoding, account=self.account)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Fits, and releases the rows: float32 ``[rows, k]``; bits as -1 and 1. Spends epsilon on every row."""
@@ -142,28 +147,52 @@ class _Seen:
 
     def __init__(self) -> None:
         self._factors = np.random.default_rng().integers(1, 2**63, 4096, dtype=np.uint64) | np.uint64(1)
-        self._hashes = np.empty(0, np.uint64)
+        self._hashes: dict[int, np.ndarray] = {}  # by the number of features
+        self._lock = threading.Lock()
 
-    def first_time(self, X: Any) -> None:
-        """Refuses rows that were released before."""
-        found = np.unique(self._hash(X))
-        if np.isin(found, self._hashes, assume_unique=True).any():
+    @contextlib.contextmanager
+    def once(self, X: Any) -> Iterator[None]:
+        """Refuses rows that were released before, and remembers these unless their release fails."""
+        if multiprocessing.parent_process() is not None:
             raise NotPrivate(
-                "refused: some of these rows were released before, and every further release spends epsilon again. "
-                "Instead: give account=, which is charged each time, or release once and search over what follows"
+                "refused: a worker process cannot know which rows the others have released. Instead: give account=, which "
+                "is charged each time, or release in the main process"
             )
-        self._hashes = np.union1d(self._hashes, found)
+        dim, found = X.shape[1], np.unique(self._hash(X))
+        with self._lock:
+            known = self._hashes.get(dim, np.empty(0, np.uint64))
+            if np.isin(found, known, assume_unique=True).any():
+                raise NotPrivate(
+                    "refused: rows equal to some of these were released before, and a further release of the same rows "
+                    "spends epsilon again. Instead: give account=, which is charged each time, or release once and search "
+                    "over what follows"
+                )
+            self._hashes[dim] = np.union1d(known, found)
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._hashes[dim] = np.setdiff1d(self._hashes[dim], found, assume_unique=True)
+            raise
 
     def _hash(self, X: Any) -> np.ndarray:
-        if hasattr(X, "tocsr"):
-            X = X.tocsr()
-            factors = self._factors[X.indices % len(self._factors)]
-            each = (X.data.astype(np.float64) + 0.0).view(np.uint64) * factors  # wraps
-            return np.add.reduceat(np.append(each, np.uint64(0)), X.indptr[:-1]) * (np.diff(X.indptr) > 0)
-        dense = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
-        factors = self._factors[np.arange(dense.shape[1]) % len(self._factors)]
-        rotated = dense.view(np.uint64)
-        return (rotated ^ (rotated >> np.uint64(29))) @ factors
+        """One number per row, the same for dense and sparse rows: a sum over the attributes that are not 0."""
+        if not hasattr(X, "tocsr"):
+            factors = self._factors[np.arange(X.shape[1]) % len(self._factors)]
+            step = max(1, (1 << 17) // X.shape[1])  # what a processor keeps near
+            blocks = (np.ascontiguousarray(X[start : start + step], np.float64) for start in range(0, len(X), step))
+            return np.concatenate([self._mixed(block) @ factors for block in blocks])
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        each = self._mixed(X.data.astype(np.float64)) * self._factors[X.indices % len(self._factors)]  # wraps
+        return np.add.reduceat(np.append(each, np.uint64(0)), X.indptr[:-1]) * (np.diff(X.indptr) > 0)
+
+    @staticmethod
+    def _mixed(values: np.ndarray) -> np.ndarray:
+        bits = (values + 0.0).view(np.uint64)  # -0.0 is 0.0
+        return bits ^ (bits >> np.uint64(29)) ^ (bits >> np.uint64(47))
 
 
 _SEEN = _Seen()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import tempfile
+import threading
 import uuid
 
 import numpy as np
@@ -87,3 +89,64 @@ def test_errors_keep_their_names(rng):
         PrivateProjection(unit="l1", beta=1.0).fit(rng.random((5, 8)))
     with pytest.raises(ValueError, match="k must be"):
         PrivateProjection(k="all").fit(rng.random((5, 8)))
+
+
+def test_rows_are_known_again_whatever_holds_them(rng):
+    for first, second in (("dense", "csr"), ("csr", "dense"), ("dense", "repeated"), ("csc", "csr")):
+        x = rng.random((20, 8)) * (rng.random((20, 8)) < 0.5)
+        x[0, 0], x[1, 1] = 0.5, -0.0
+        forms = {"dense": x, "csr": sp.csr_matrix(x), "csc": sp.csc_matrix(x), "repeated": sp.coo_matrix(x).tocsr()}
+        half = forms["repeated"]
+        forms["repeated"] = sp.csr_matrix(
+            (np.repeat(half.data / 2, 2), np.repeat(half.indices, 2), 2 * half.indptr), shape=half.shape
+        )
+        Projection(range=(0, 1)).fit_transform(forms[first])
+        with pytest.raises(scumble.NotPrivate, match="rows equal to some of these were released before"):
+            Projection(range=(0, 1)).fit_transform(forms[second][3:7])
+
+
+def test_rows_of_another_width_are_others():
+    for dim in (4, 5, 6):
+        assert Projection(range=(0, 1), k=2).fit_transform(np.zeros((3, dim))).shape == (3, 2)
+    with pytest.raises(scumble.NotPrivate, match="rows equal to some"):
+        Projection(range=(0, 1), k=2).fit_transform(np.zeros((1, 5)))
+
+
+def test_a_release_that_failed_is_not_remembered(rng):
+    x = rng.random((20, 8))
+    p = Projection(range=(0, 1)).fit(x)
+    with pytest.raises(scumble.DataError):
+        p.release(x, ids=[1, 2])
+    assert len(p.release(x)) == 20
+    with pytest.raises(scumble.NotPrivate):
+        p.release(x)
+
+
+def _released(x, account):
+    return Projection(range=(0, 1), account=account).fit_transform(x).shape
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_worker_processes_need_an_account(rng, backend, tmp_path):
+    joblib = pytest.importorskip("joblib")
+    x = rng.random((20, 8))
+    run = joblib.Parallel(n_jobs=2, backend=backend)
+    with pytest.raises(scumble.NotPrivate, match="worker process"):
+        run(joblib.delayed(_released)(x, None) for _ in range(2))
+    account = scumble.Account(tmp_path / "ledger", "people", budget=10.0)
+    assert run(joblib.delayed(_released)(x, account) for _ in range(2)) == [(20, 8)] * 2
+    assert account.statement["spent"] == pytest.approx(10.0)
+
+
+def test_threads_release_rows_once(rng):
+    x, before = rng.random((2000, 64)), threading.Barrier(4)
+
+    def use(_):
+        before.wait()
+        try:
+            return Projection(range=(0, 1)).fit_transform(x).shape
+        except scumble.NotPrivate:
+            return None
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert sorted(map(str, pool.map(use, range(4)))) == ["(2000, 64)"] + ["None"] * 3
