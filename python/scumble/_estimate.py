@@ -5,8 +5,6 @@ from __future__ import annotations
 import operator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from . import _input, _scumble
 from ._release import Release, inner
 
@@ -78,7 +76,7 @@ def inner_product_with_query(r: Release, i: int, query: Any) -> Estimate:
     (True, True)
     """
     held = inner(r)
-    (block,) = _input.blocks(np.asarray(query)[None], r.mechanism.dim)
+    (block,) = _input.blocks(_input.array_of(query)[None], r.mechanism.dim)
     projected = held.mechanism().exact(block)
     return Estimate(*_scumble.estimate_with_query(held, _row(r, i), projected[0]))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ._errors import DataError, ParameterError
 from . import _checks
+from ._errors import DataError, ParameterError
 
 # Types that the library reads as they are. The others are converted a few rows at a time.
 _DIRECT = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8"))
@@ -68,6 +68,8 @@ def _check_kind(x: Any) -> None:
     if kind.__module__.split(".")[0] == "torch":
         if x.requires_grad:
             raise TypeError("this tensor has a gradient, which noise would cut: give x.detach()")
+        if x.device.type != "cpu":
+            raise TypeError("this tensor is not in main memory: give x.cpu()")
         if str(x.dtype) == "torch.bfloat16":
             raise TypeError("numpy has no bfloat16: give x.float()")
     if kind.__name__ == "LazyFrame":
@@ -90,12 +92,18 @@ def _frame(x: Any, dim: int) -> np.ndarray | None:
         elif others:
             hint = "; if one column holds them, give the column with the vectors, such as frame['vector']"
         raise DataError(f"the frame has {len(names)} columns, expected {dim} attributes{hint}")
+    check_numbers(x)
     if hasattr(x, "isna") and any(_may_be_missing(kind) for kind in x.dtypes):
         missing = x.isna().to_numpy()
         if missing.any():
             row, column = (int(at) for at in np.argwhere(missing)[0])
             raise DataError(f"row {row}, column {column}: value is missing; fill it or drop the row", row, column)
-        return x.to_numpy(dtype=np.float64)  # nullable pandas numbers
+        try:
+            return x.to_numpy(dtype=np.float64)  # nullable pandas numbers
+        except MemoryError:
+            raise
+        except Exception:  # its words may quote a cell
+            raise DataError("some columns of the frame cannot be turned into numbers") from None
     return None
 
 
@@ -110,9 +118,33 @@ def _without_numbers(x: Any) -> list[str]:
     def numbers(kind: Any) -> bool:
         if hasattr(kind, "is_numeric"):
             return kind.is_numeric() or str(kind) == "Boolean"
-        return getattr(kind, "kind", "O") in ("b", "i", "u", "f", "c") or hasattr(kind, "categories")
+        if hasattr(kind, "categories"):
+            return numbers(kind.categories.dtype)
+        return getattr(kind, "kind", "O") in ("b", "i", "u", "f")
 
     return [str(name) for name, kind in zip(x.columns, x.dtypes) if not numbers(kind)]
+
+
+def check_numbers(x: Any) -> None:
+    """Raises for a frame with a column of something else, and for a sparse matrix that does not hold together."""
+    if hasattr(x, "columns") and hasattr(x, "dtypes") and (others := _without_numbers(x)):
+        raise DataError(f"column {others[0]!r} holds no numbers that can be read: drop it, or turn it into numbers")
+    if hasattr(x, "tocsr") and len(x.shape) == 2:
+        _check_sparse(x)
+
+
+def unreadable(x: Any) -> DataError:
+    """Says which place of `x` holds no number, never what it holds."""
+    try:
+        array = array_of(x)
+    except DataError as error:
+        return error
+    for row, column in np.ndindex(array.shape) if array.dtype == object and array.ndim == 2 else ():
+        try:
+            float(array[row, column])
+        except Exception:
+            return DataError(f"row {row}, column {column}: cannot be turned into a number", row, column)
+    return DataError("the rows cannot be turned into numbers")
 
 
 def _matrix(x: Any, dim: int) -> np.ndarray:
@@ -121,10 +153,7 @@ def _matrix(x: Any, dim: int) -> np.ndarray:
         return frame
     if np.ma.is_masked(x):
         raise DataError("some values are masked, and would be released as they lie under the mask: fill or drop them first")
-    try:
-        array = np.asarray(x)
-    except ValueError:
-        raise DataError("rows must all have the same number of attributes") from None
+    array = array_of(x)
     if array.ndim == 1 and array.dtype == object and len(array):  # a pandas column of lists or arrays
         array = _stacked(array, dim)
     if array.ndim == 0:
@@ -134,16 +163,33 @@ def _matrix(x: Any, dim: int) -> np.ndarray:
     if array.shape[1] != dim:
         hint = ": give the column with the vectors" if array.shape[1] == 1 and array.dtype == object else ""
         raise DataError(f"rows have {array.shape[1]} attributes, expected {dim}{hint}")
-    if array.dtype == object and hasattr(x, "columns") and (others := _without_numbers(x)):
-        raise DataError(f"column {others[0]!r} holds no numbers: drop it, or turn it into numbers")
     return array
 
 
+def array_of(x: Any) -> np.ndarray:
+    """`x` as an array. What goes wrong is told without the words of others, which may quote a value."""
+    try:
+        return np.asarray(x)
+    except MemoryError:
+        raise
+    except Exception as error:
+        if isinstance(x, (list, tuple)) and any(word in str(error) for word in ("inhomogeneous", "broadcast")):  # numpy's
+            raise DataError("rows must all have the same number of attributes") from None
+    raise DataError(f"{type(x).__name__} cannot be turned into an array")
+
+
 def _stacked(column: np.ndarray, dim: int) -> np.ndarray:
+    rows = []
     for row, vector in enumerate(column):
-        if np.shape(vector) != (dim,):
+        try:
+            rows.append(array_of(vector))
+        except DataError:
+            raise DataError(f"row {row}: not a vector of {dim} attributes", row) from None
+        if rows[row].shape != (dim,):
             raise DataError(f"row {row}: not a vector of {dim} attributes", row)
-    return np.stack(list(column))
+        if rows[row].dtype.kind not in "biuf":
+            raise DataError(f"row {row}: not all of its attributes are numbers", row)
+    return np.stack(rows)
 
 
 def _dense(array: np.ndarray) -> Iterator[Dense]:
@@ -275,7 +321,9 @@ def names(column: Any, rows: int, what: str) -> list[Any] | None:
         return None
     if hasattr(column, "to_pylist"):  # pyarrow
         column = column.to_pylist()
-    array = np.asarray(column) if hasattr(column, "__array__") else np.array([*column, None], dtype=object)[:-1]
+    if not hasattr(column, "__array__") and not isinstance(column, Iterable):
+        raise TypeError(f"{what} must be one for each row, got {type(column).__name__}")
+    array = array_of(column) if hasattr(column, "__array__") else np.array([*column, None], dtype=object)[:-1]
     if array.ndim != 1 or len(array) != rows:
         raise DataError(f"{what} must be one for each of the {rows} rows")
     listed: list[Any] = [None] * rows if array.dtype.kind in "mM" else array.tolist()  # a time is no name
@@ -317,7 +365,7 @@ def persons(column: Any, most: Any, delta: float | None, rows: int) -> tuple[lis
     most, delta = _checks.whole("rows_per_person", most, least=1), _checks.real("person_delta", delta)
     named = names(column, rows, "persons")
     assert named is not None
-    return named, int(most), delta
+    return named, most, delta
 
 
 def _kind(value: Any, what: str) -> type | None:

@@ -88,7 +88,10 @@ def plain_type(type: pa.DataType) -> pa.DataType:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    return array.cast(plain_type(array.type))
+    try:
+        return array.cast(plain_type(array.type))
+    except pa.ArrowInvalid:  # its words quote the value
+        raise DataError(f"some ids or labels are no {plain_type(array.type)}") from None
 
 
 def _variable(sketch: pa.Array) -> pa.Array:

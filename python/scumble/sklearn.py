@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from . import _input
 from ._account import Account
-from ._errors import NotPrivate
+from ._errors import DataError, NotPrivate
 from ._mechanism import Mechanism
 from ._release import Release
 
@@ -93,7 +94,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def fit(self, X: Any, y: Any = None) -> PrivateProjection:
         """Fixes the mechanism for the number of features of `X`."""
-        validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=True)
+        _validated(self, X, ensure_all_finite=True)
         dim = self.n_features_in_
         if isinstance(self.k, str) and self.k != "auto":
             raise ValueError(f"k must be an integer or 'auto', got {self.k!r}")
@@ -115,7 +116,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def release(self, X: Any, *, ids: Any = None, labels: Any = None) -> Release:
         """The release of `X`, with its certificate. Spends epsilon on every row."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        X = _validated(self, X, reset=False)
         with _SEEN.once(X) if self.account is None else contextlib.nullcontext():
             return self.mechanism_.release(X, ids=ids, labels=labels, encoding=self.encoding, account=self.account)
 
@@ -128,7 +129,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if not self.exact_transform:
             return self.release(X).values
         check_is_fitted(self)
-        return self.mechanism_.project(validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False))
+        return self.mechanism_.project(_validated(self, X, reset=False))
 
     @property
     def _n_features_out(self) -> int:
@@ -196,3 +197,40 @@ class _Seen:
 
 
 _SEEN = _Seen()
+
+
+# How scikit-learn's messages begin that hold no value; of some only the first words do not.
+_TELLING = (
+    "Input X contains",
+    "X has",
+    "X does not contain",
+    "Found array with",
+    "The feature names should match",
+    "Feature names are only supported",
+    "Only sparse matrices with 32-bit integer indices",
+    "Complex data not supported",
+    "float() argument must be a string or a real number, not",
+    "dtype='numeric' is not compatible with arrays of bytes/strings",
+)
+
+
+def _validated(estimator: Any, X: Any, **options: Any) -> Any:
+    """What scikit-learn's check of `X` gives. It quotes values where it fails: no message of ours does."""
+    _input.check_numbers(X)  # scikit-learn itself takes times and digits for numbers
+    try:
+        checked = validate_data(estimator, X, accept_sparse="csr", dtype="numeric", **options)
+    except MemoryError:
+        raise
+    except Exception as error:
+        kind, said = type(error), str(error)
+    else:
+        if checked.dtype.kind in "biuf":
+            return checked
+        raise _input.unreadable(X)
+    if said.startswith("Expected 2D array"):
+        raise DataError("vectors need 2 axes, with one vector per row. Reshape your data: x.reshape(1, -1) is one row")
+    if said.startswith("Complex data not supported"):
+        raise DataError("Complex data not supported")
+    if kind in (ValueError, TypeError) and said.startswith(_TELLING):
+        raise kind(said)
+    raise _input.unreadable(X)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -154,3 +156,10 @@ def test_certify_binds_the_mechanism_that_made_the_files(rng, tmp_path):
     pq.write_table(table.append_column("exact", pa.array([0.1, 0.2, 0.3])), folder / "0.parquet")
     with pytest.raises(scumble.ScumbleError, match="exact"):
         scumble.load(folder)
+
+
+def test_a_label_that_cannot_be_kept_is_not_quoted():
+    rows = pa.record_batch({"id": [1], "label": pa.array([2**63 + 12345], pa.uint64()), "vector": [[0.1, 0.2]]})
+    with pytest.raises(scumble.DataError, match="some ids or labels are no int64") as fault:
+        list(release_batches([rows], mechanism=mechanism(dim=2, k=2), key=KEY, label="label"))
+    assert str(2**63 + 12345) not in "".join(traceback.format_exception(fault.value))

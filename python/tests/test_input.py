@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 import tracemalloc
 
 import numpy as np
@@ -268,6 +269,102 @@ def test_frames_and_columns(integers):
     assert np.array_equal(projected(pandas.Series(list(integers.astype("f4")))), expected)
     with pytest.raises(scumble.DataError, match="row 1: not a vector of 64 attributes"):
         projected(pandas.Series([[1.0] * 64, [1.0] * 63]))
+
+
+class Spiteful:
+    """Quotes a value when it is read."""
+
+    shape = (2, 2)
+
+    def __array__(self, dtype=None, copy=None):
+        raise ValueError(f"{SECRET} is inhomogeneous")
+
+
+SECRET = "HIV positive"
+
+
+def unreadable():
+    """Columns that hold no real numbers, and how they are called."""
+    import pandas
+
+    times = pandas.date_range("2020", periods=2)
+    return {
+        "text": [SECRET, "x"],
+        "string": pandas.array([SECRET, "x"], dtype="string"),
+        "arrow": pandas.array([SECRET, "x"], dtype="string[pyarrow]"),
+        "category": pandas.Categorical([SECRET, "x"]),
+        "bytes": [SECRET.encode(), b"x"],
+        "object": [{SECRET: 1}, 2],
+        "digits": ["1", "2"],
+        "time": times,
+        "zone": times.tz_localize("UTC"),
+        "duration": times - times[0],
+        "period": times.to_period("D"),
+        "complex": np.array([1j, 2]),
+    }
+
+
+@pytest.mark.parametrize("name", unreadable())
+@pytest.mark.parametrize("beside", ["Int64", "Float32", "boolean", "double[pyarrow]", "f8"])
+def test_a_column_without_numbers_is_named_and_not_quoted(name, beside):
+    import pandas
+
+    from scumble.sklearn import PrivateProjection
+
+    frame = pandas.DataFrame({"age": pandas.Series([1, 0], dtype=beside), name: unreadable()[name]})
+    m = mechanism(dim=2, k=2)
+    projection = PrivateProjection(range=(0, 1))
+    uses = [m.release, m.project, lambda x: scumble.learn_bins(x, 2), projection.fit_transform]
+    for use in (*uses, projection.fit(np.zeros((1, 2))).transform):
+        with pytest.raises(scumble.DataError, match=f"column '{name}' holds no numbers") as fault:
+            use(frame)
+        assert SECRET not in told(fault.value)
+
+
+def told(error):
+    """All that a traceback would show."""
+    return "".join(traceback.format_exception(error))
+
+
+def test_no_conversion_quotes_a_value(rng):
+    import pandas
+    import polars
+
+    from scumble.sklearn import PrivateProjection
+
+    m = mechanism(dim=2, k=2)
+    r, pairs, dates = m.release(rng.random((3, 2))), np.array([1, 2]), np.array(["2020", "2021"], "M8[s]")
+    rows = [
+        Spiteful(),
+        [[1, Spiteful()], [1, 2]],
+        [[1, SECRET], [1, 2]],
+        [[1, 10**400], [1, 2]],
+        [[{SECRET: 1}, 1], [1, 2]],
+        np.array([[1, SECRET], [1, 2]], object),
+        pandas.Series([[SECRET, "b"], [1, 2]]),
+        pandas.Series([[1, [SECRET, 2]], [1, 2]]),
+        pandas.Series([[1, 2], [1, None]]),
+        pandas.Series([dates, pairs]),
+        pandas.Series([[SECRET, "b"], dates]),
+        pandas.Series([Spiteful(), Spiteful()]),
+        polars.DataFrame({"a": [1, 2], "b": [SECRET, "x"]}),
+        polars.DataFrame({"a": [1, 2], "b": polars.Series([1, 2]).cast(polars.Datetime)}),
+    ]
+    projection = PrivateProjection(range=(0, 1))
+    uses = [m.release, m.project, lambda x: scumble.search(r, x), lambda x: scumble.inner_product_with_query(r, 0, x)]
+    uses += [projection.fit_transform, projection.fit(np.zeros((1, 2))).transform]
+    for x in rows:
+        for use in uses:
+            with pytest.raises((scumble.DataError, TypeError, ValueError)) as fault:
+                use(x)
+            assert SECRET not in told(fault.value), x
+    with pytest.raises(scumble.DataError, match="Spiteful cannot be turned into an array"):
+        m.release(Spiteful())
+    with pytest.raises(scumble.DataError, match="row 1: not all of its attributes are numbers"):
+        m.release(rows[8])
+    with pytest.raises(scumble.DataError) as fault:
+        m.release(np.zeros((2, 2)), ids=Spiteful())
+    assert SECRET not in told(fault.value)
 
 
 UNSEEN = ["\n", "\r", "\t", "\0", "\x1b", "\x7f", "\x85", "\u2028", "\u2029", "\u202e", "\u2066"]
