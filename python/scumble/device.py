@@ -326,10 +326,11 @@ def _computed(unit: str, epsilon: float, delta: float, beta: float) -> str:
 
 
 def _six(number: float, up: bool) -> str:
-    """A positive number in at most six digits: a loss is rounded up, what it covers down. As in JavaScript."""
+    """A positive number in at most six digits: a loss is rounded up, what it covers down. As in JavaScript. A part in 10^8
+    is the client's own rounding."""
     digits, power = f"{number:.5e}".split("e")
     near = float(f"{digits}e{power}")
-    if near < number if up else near > number:
+    if abs(near - number) > 1e-8 * number and (near < number if up else near > number):
         digits = str((round(float(digits) * 1e5) + (1 if up else -1)) / 1e5)
     rounded = float(f"{digits}e{power}")
     if 1e-4 <= rounded < 1e6:

@@ -179,11 +179,12 @@ function computed({ unit, epsilon, delta }, beta) {
   return `Computed on this device: one report costs ${loss} for ${change}.`
 }
 
-/** A positive number in at most six digits: a loss is rounded up, what it covers down. As in Python. */
+/** A positive number in at most six digits: a loss is rounded up, what it covers down. As in Python. A part in 10^8 is the
+ * client's own rounding. */
 export function six(number, up) {
   let [digits, power] = number.toExponential(5).split('e').map(Number)
   const near = Number(`${digits}e${power}`)
-  if (up ? near < number : near > number) digits = (Math.round(digits * 1e5) + (up ? 1 : -1)) / 1e5
+  if (Math.abs(near - number) > 1e-8 * number && (up ? near < number : near > number)) digits = (Math.round(digits * 1e5) + (up ? 1 : -1)) / 1e5
   const rounded = Number(`${digits}e${power}`)
   return rounded >= 1e-4 && rounded < 1e6 ? String(rounded) : rounded.toExponential().replace('+', '')
 }

@@ -149,8 +149,8 @@ test('the statement begins with what the device has computed, whatever the campa
   const begins = 'Computed on this device: one report costs epsilon 2'
   assert.equal(await first({}), `${begins} for one attribute that changes by at most 1.`)
   assert.equal(await first(of('"unit": "l1"', '"pure"')), `${begins} for changes that add up to at most 1.`)
-  assert.equal(await first(of('"unit": "l1"', gaussian)), `${begins} and delta 1.00001e-6 for changes that add up to at most 1.`)
-  assert.equal(await first(of('"unit": "l2"', gaussian)), `${begins} and delta 1.00001e-6 for a change of at most 1 in Euclidean distance.`)
+  assert.equal(await first(of('"unit": "l1"', gaussian)), `${begins} and delta 1e-6 for changes that add up to at most 1.`)
+  assert.equal(await first(of('"unit": "l2"', gaussian)), `${begins} and delta 1e-6 for a change of at most 1 in Euclidean distance.`)
   assert.equal(await first(of('"unit": "record"', '"pure"')), `${begins} for the whole vector.`)
   // Who signs may soften the words, not the numbers.
   const softened = other((text) => text.replace(/"notice": \[[^\]]*\]/, '"notice": ["Nothing at all is revealed."]'))
@@ -162,9 +162,9 @@ test('the statement begins with what the device has computed, whatever the campa
 
 test('losses are rounded up and what they cover down, to six digits', () => {
   const cases = [
-    [2, '2', '2'], [0.1, '0.1', '0.1'], [0.10000000009313226, '0.100001', '0.1'], [1.9999631081342089, '1.99997', '1.99996'],
+    [2, '2', '2'], [0.1, '0.1', '0.1'], [0.10000000009313226, '0.1', '0.1'], [1.9999631081342089, '1.99997', '1.99996'],
     [0.9999999, '1', '0.99999'], [1.0000001, '1.00001', '1'], [123456.5, '123457', '123456'], [1e6, '1e6', '1e6'],
-    [999999.5, '1e6', '999990'], [0.0001, '0.0001', '0.0001'], [1.00000000000002e-6, '1.00001e-6', '1e-6'],
+    [999999.5, '1e6', '999990'], [0.0001, '0.0001', '0.0001'], [1.00000000000002e-6, '1e-6', '1e-6'],
     [2 ** -32, '2.32831e-10', '2.3283e-10'], [1234567, '1.23457e6', '1.23456e6'], [1e-5, '1e-5', '1e-5'], [1e21, '1e21', '1e21'],
   ]
   for (const [number, up, down] of cases) assert.deepEqual([six(number, true), six(number, false)], [up, down])
