@@ -2,9 +2,9 @@
 //!
 //! With `s2`, `m4` the noise moments, `c` the projection's factor, `A = |u|^2`, `B = |v|^2`, `g = u.v` (`docs/mechanisms.md`, section 7):
 //! inner product `x~.y~`, variance `s2(A+B) + k s2^2 + c(AB + g^2)`; squared norm `|x~|^2 - k s2`; squared distance
-//! `|x~-y~|^2 - 2k s2`; cosine by the delta method; angle from randomized-response bits. Unknown A, B, g are replaced
-//! by their own debiased estimates; the term `-2 sum u_i^2 v_i^2`, which a release cannot tell, is left out, so that
-//! intervals err on the wide side.
+//! `|x~-y~|^2 - 2k s2`; cosine by the delta method, as a test of every value in [-1, 1]; angle from randomized-response
+//! bits. Unknown A, B, g are replaced by their own debiased estimates; the term `-2 sum u_i^2 v_i^2`, which a release
+//! cannot tell, is left out, so that intervals err on the wide side.
 //!
 //! Bins of a public partition are not random: their release reveals `Pu`, each attribute replaced by its bin's (signed)
 //! mean, and `u.v = Pu.Pv + (u-Pu).(v-Pv)`. The second term is not noise. It is bounded by `|u-Pu| |v-Pv|`, which the
@@ -64,6 +64,11 @@ impl Estimate {
         }
         let root = discriminant.sqrt();
         Self { interval: ((half_b - root) / a, (half_b + root) / a), ..plain }
+    }
+
+    /// A value in a 95% interval that was found first: the variance is that of a normal law with such an interval.
+    fn between(value: f64, (from, to): (f64, f64)) -> Self {
+        Self { value, variance: ((to - from) / (2.0 * Z95)).powi(2), interval: (from, to), bias: None }
     }
 
     /// Why it has no value, if it has none.
@@ -142,6 +147,16 @@ impl Constants {
     fn squared_norm(&self, x: &[f64]) -> f64 {
         dot(x, x) - self.k * self.s2
     }
+
+    /// The estimate of a squared norm, from [`Self::squared_norm`].
+    fn length(&self, squared_norm: f64) -> Estimate {
+        Estimate::squared_length(squared_norm, self.s2, self.k * (self.m4 - self.s2 * self.s2), self.c)
+    }
+
+    /// True if the norm is surely not 0.
+    fn knows_norm(&self, squared_norm: f64) -> bool {
+        self.length(squared_norm).interval.0 > 0.0
+    }
 }
 
 fn dot(x: &[f64], y: &[f64]) -> f64 {
@@ -211,8 +226,7 @@ pub fn squared_norm(a: RowRef<'_>) -> Result<Estimate, EstimateError> {
     if let Some(pooled) = bins::Pooled::new(a.release, &x, &constants) {
         return Ok(pooled.squared_norm());
     }
-    let (value, Constants { s2, m4, k, c }) = (constants.squared_norm(&x), constants);
-    Ok(Estimate::squared_length(value, s2, k * (m4 - s2 * s2), c))
+    Ok(constants.length(constants.squared_norm(&x)))
 }
 
 /// `|u-v|^2`.
@@ -229,7 +243,8 @@ pub fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, Estima
     Ok(Estimate::squared_length(value, s2, ca.k * (m4 - s2 * s2), ca.c))
 }
 
-/// `u.v / (|u| |v|)`, NaN when a debiased norm is not positive.
+/// `u.v / (|u| |v|)`, NaN when a debiased norm is not positive. Where the interval of a squared norm holds
+/// 0, and below sixteen coordinates, the cosine's is [-1, 1].
 pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     let (ca, cb, x, y) = pair(a, b)?;
     if bins::Pooled::pair(a, b, &ca, &cb).is_some() {
@@ -239,29 +254,37 @@ pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     if na <= 0.0 || nb <= 0.0 {
         return Ok(Estimate::undefined());
     }
-    let value = g / (na * nb).sqrt();
-    // Delta method on (g, A, B): the gradient is value * (1/g, -1/2A, -1/2B); covariances of the noise alone are
-    // Cov(g, A) = 2 s2 g and of the projection 2 c A g (g, A) and 2 c g^2 (A, B).
-    let var_g = inner_product_variance(&ca, &cb, &x, &y, g);
-    let var_norm =
-        |&Constants { s2, m4, k, c }: &Constants, n: f64| 4.0 * s2 * n + k * (m4 - s2 * s2) + 2.0 * c * n * n;
-    let (dg, da, db) = (1.0 / (na * nb).sqrt(), -value / (2.0 * na), -value / (2.0 * nb));
-    let (cov_ga, cov_gb) = (2.0 * ca.s2 * g + 2.0 * ca.c * na * g, 2.0 * cb.s2 * g + 2.0 * cb.c * nb * g);
-    let cov_ab = 2.0 * ca.c * g * g;
-    let (var_a, var_b) = (var_norm(&ca, na), var_norm(&cb, nb));
-    let variance = dg * dg * var_g
-        + da * da * var_a
-        + db * db * var_b
-        + 2.0 * (dg * da * cov_ga + dg * db * cov_gb + da * db * cov_ab);
-    // The second-order bias of the ratio, by the same expansion.
-    let bias = value * (0.375 * (var_a / (na * na) + var_b / (nb * nb)) + 0.25 * cov_ab / (na * nb))
-        - 0.5 * dg * (cov_ga / na + cov_gb / nb);
-    let mut estimate = Estimate::new(value - bias, variance.max(0.0));
-    // No cosine is beyond 1: the cut loses no coverage.
-    for number in [&mut estimate.value, &mut estimate.interval.0, &mut estimate.interval.1] {
-        *number = number.clamp(-1.0, 1.0);
+    let (size, z2) = ((na * nb).sqrt(), Z95 * Z95);
+    // Variance of `g - r |u| |v|` at the cosine r, by the delta method: no term is negative, and it is 0 for no r.
+    let fixed = |&Constants { s2, m4, k, .. }: &Constants| k * (m4 - s2 * s2);
+    let lengths = (fixed(&ca) * nb / na + fixed(&cb) * na / nb) / 4.0;
+    let (noise, both) = (ca.s2 * nb + cb.s2 * na, ca.k * ca.s2 * cb.s2);
+    let c = ca.c / (1.0 - 3.0 * ca.c); // Fisher's 1 / (k - 3)
+    let variance = |r: f64| {
+        let apart = 1.0 - r * r;
+        apart * noise + both + r * r * lengths + c * apart * apart * na * nb
+    };
+    let value = (g / size).clamp(-1.0, 1.0);
+    let mut interval = (-1.0, 1.0);
+    if ca.c <= 0.0625 && ca.knows_norm(na) && cb.knows_norm(nb) {
+        // Every r whose own variance explains the estimate (Wilson's construction); inside [-1, 1] none is lost.
+        let explains = |r: f64| (value - r).powi(2) * na * nb <= z2 * variance(r);
+        interval = (furthest(value, -1.0, explains), furthest(value, 1.0, explains));
     }
-    Ok(estimate)
+    Ok(Estimate { value, variance: variance(value) / (na * nb), interval, bias: None })
+}
+
+/// The furthest number from `inside` towards `end` that belongs to a set without gaps, by bisection.
+fn furthest(mut inside: f64, end: f64, belongs: impl Fn(f64) -> bool) -> f64 {
+    if belongs(end) {
+        return end;
+    }
+    let mut outside = end;
+    for _ in 0..60 {
+        let middle = 0.5 * (inside + outside);
+        *(if belongs(middle) { &mut inside } else { &mut outside }) = middle;
+    }
+    outside
 }
 
 /// `1 - 2f` of randomized response.
@@ -291,11 +314,8 @@ pub fn angle(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
             Ok(Estimate::new(value, pi * pi * agree * (1.0 - agree) / (k * keep * keep)))
         }
         (Perturbation::Noise { .. }, Perturbation::Noise { .. }) => {
-            let cosine = cosine(a, b)?;
-            if cosine.value.is_nan() || cosine.value.abs() >= 1.0 {
-                return Ok(Estimate::undefined());
-            }
-            Ok(Estimate::new(cosine.value.acos(), cosine.variance / (1.0 - cosine.value * cosine.value)))
+            let Estimate { value, interval: (from, to), .. } = cosine(a, b)?;
+            Ok(Estimate::between(value.acos(), (to.acos(), from.acos())))
         }
         (
             Perturbation::Noise { .. }

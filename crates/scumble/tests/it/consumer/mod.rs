@@ -6,5 +6,6 @@ mod claims;
 mod decoding;
 mod estimates;
 mod expected;
+mod hard;
 mod statistics;
 mod symbols;
