@@ -54,9 +54,9 @@ pub enum NotIdentifiable {
     Clipped,
     #[error("one bit per value keeps no length; use it for ranking (search) only")]
     OneBit,
-    #[error("a row shares its noise with itself; ask for its squared norm")]
+    #[error("a row shares its noise with itself, and with its copies and sticky releases; ask for its squared norm")]
     SameRow,
-    #[error("a row shares its noise with itself")]
+    #[error("a row shares its noise with itself, and with its copies and sticky releases")]
     SameBits,
     #[error(
         "a word of a book, or bits of public components, keep a part of each record that depends on the record; use it for \

@@ -110,6 +110,19 @@ impl<'a> RowRef<'a> {
     fn values(&self) -> Vec<f64> {
         self.release.values(self.row).into_iter().map(f64::from).collect()
     }
+
+    /// True if the two have the same noise: the row and itself, in this release or a copy of it, or an unchanged row of
+    /// two sticky releases, which gives the same bytes under the same id.
+    fn shares_noise(&self, other: &Self) -> bool {
+        let ((a, i), (b, j)) = ((self.release, self.row), (other.release, other.row));
+        let copy = i == j && a.certificate().content.sketch == b.certificate().content.sketch;
+        let same_id = match (a.ids(), b.ids()) {
+            (Some(of_a), Some(of_b)) => of_a.text(i) == of_b.text(j),
+            (None, None) => i == j,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        copy || (a.certificate().sticky && b.certificate().sticky && same_id && a.row(i) == b.row(j))
+    }
 }
 
 /// The public numbers that all value estimators need.
@@ -165,7 +178,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 
 fn pair(a: RowRef<'_>, b: RowRef<'_>) -> Result<(Constants, Constants, Vec<f64>, Vec<f64>), EstimateError> {
     a.release.certificate().same_projection(b.release.certificate())?;
-    if std::ptr::eq(a.release, b.release) && a.row == b.row {
+    if a.shares_noise(&b) {
         return Err(NotIdentifiable::SameRow.into());
     }
     Ok((Constants::of(a.release)?, Constants::of(b.release)?, a.values(), b.values()))
@@ -302,7 +315,7 @@ pub fn angle(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
                 && mb.id() == MechanismId::DpSignrpRr
                 && ma.projection().kind() == ProjectionKind::Gaussian =>
         {
-            if std::ptr::eq(a.release, b.release) && a.row == b.row {
+            if a.shares_noise(&b) {
                 return Err(NotIdentifiable::SameBits.into());
             }
             let k = a.release.k() as f64;

@@ -4,11 +4,13 @@
 //! (binomial law). Keys and seeds are fixed, so each test has the same outcome in every run.
 
 use crate::support::{Draw, released};
-use scumble::estimate::{self, Estimate, RowRef};
+use scumble::columns::Column;
+use scumble::estimate::{self, Estimate, EstimateError, NotIdentifiable, RowRef};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
-use scumble::release::Release;
+use scumble::release::{Release, Releaser};
 use scumble::vectors::{Range, Rows, Scalars};
+use scumble_core::noise::NoiseKey;
 
 fn mechanism(id: MechanismId, dim: usize, k: usize, epsilon: f64, (lo, hi): (f64, f64), seed: usize) -> Mechanism {
     let mut bytes = [3; 32];
@@ -121,5 +123,65 @@ fn cosines_of_equal_rows_have_a_width() {
         }
         cosines.check(&format!("equal rows, k = {k}, epsilon {epsilon}"));
         angles.check(&format!("angle of equal rows, k = {k}, epsilon {epsilon}"));
+    }
+}
+
+fn is(told: Result<Estimate, EstimateError>, reason: NotIdentifiable) -> bool {
+    matches!(told, Err(EstimateError::NotIdentifiable(found)) if found == reason)
+}
+
+/// A row and a copy of it, or two sticky releases of an unchanged row, have the same noise.
+#[test]
+fn rows_that_share_their_noise_are_not_compared() {
+    let mut draw = Draw::new(9);
+    let rows: Vec<f32> = (0..5 * 64).map(|_| draw.uniform() as f32).collect();
+    let table = Rows::dense(Scalars::F32(&rows), 64);
+    let bits = {
+        let range = Range::new(0.0, 1.0).unwrap();
+        let id = MechanismId::DpSignrpRr;
+        Mechanism::new(Parameters::new(Required {
+            mechanism: id,
+            dim: 64,
+            k: 32,
+            epsilon: 40.0,
+            beta: 1.0,
+            range,
+            seed: Seed([1; 32]),
+        }))
+        .unwrap()
+    };
+    let values = mechanism(MechanismId::DpOporpStaircase, 64, 32, 1.0, (0.0, 1.0), 1);
+    for (mechanism, reason) in [(values, NotIdentifiable::SameRow), (bits, NotIdentifiable::SameBits)] {
+        let compared: fn(RowRef<'_>, RowRef<'_>) -> Result<Estimate, EstimateError> = match reason {
+            NotIdentifiable::SameRow => estimate::squared_distance,
+            _ => estimate::angle,
+        };
+        let check = |before: &Release, after: &Release, (i, j): (usize, usize)| {
+            let (a, b) = (RowRef::new(before, i).unwrap(), RowRef::new(after, j).unwrap());
+            assert!(is(compared(a, b), reason), "{reason:?}: rows {i} and {j}");
+            let other = RowRef::new(after, (j + 1) % 3).unwrap();
+            assert!(compared(a, other).is_ok(), "{reason:?}: different rows");
+        };
+        // A copy of one release with fresh noise.
+        let fresh = Release::from_rows(&Releaser::new(mechanism.clone(), None).unwrap(), table).unwrap();
+        check(&fresh, &fresh.clone(), (1, 1));
+        let again = Release::from_rows(&Releaser::new(mechanism.clone(), None).unwrap(), table).unwrap();
+        let independent = compared(RowRef::new(&fresh, 1).unwrap(), RowRef::new(&again, 1).unwrap());
+        assert!(independent.is_ok(), "two releases with noise of their own");
+        // Sticky, by row number: the second release has fewer rows.
+        let fewer = Rows::dense(Scalars::F32(&rows[..3 * 64]), 64);
+        let [before, after] = [table, fewer].map(|rows| released(&mechanism, None, 7, rows));
+        check(&before, &after, (1, 1));
+        // Sticky, by id: the rows stand at other places.
+        let releaser = Releaser::new(mechanism.clone(), None).unwrap().keyed(NoiseKey::from_bytes([7; 32]));
+        let with_ids = |from: i64, rows: &[f32]| {
+            let ids: Vec<i64> = (from..from + (rows.len() / 64) as i64).collect();
+            let mut bytes = Vec::new();
+            let table = Rows::dense(Scalars::F32(rows), 64);
+            releaser.release(table, 0, |i| ids[i].to_le_bytes().to_vec(), &mut bytes).unwrap();
+            Release::new(&releaser, bytes, Some(Column::Int(ids.clone())), None)
+        };
+        let [before, after] = [with_ids(10, &rows), with_ids(11, &rows[64..4 * 64])];
+        check(&before, &after, (2, 1));
     }
 }
