@@ -215,7 +215,9 @@ impl Pass<'_> {
         let noise = 4.0 * s2 * value.max(0.0) + k * (values.noise.fourth - s2 * s2);
         let length = value.max(0.0);
         let (normal, signal) = (2.0 * length * length / k, (length / (length + k * s2)).powi(2));
-        let per_row = self.products(noise, normal, signal, || (sums[1] / n - value * value) * n / (n - 1.0));
+        let sample = || (sums[1] / n - value * value) * n / (n - 1.0);
+        // Lengths of a population can vary far more than those of a normal law: then the sample is taken at its word.
+        let per_row = self.at_least(self.products(noise, normal, signal, sample), sample);
         Ok(vec![Number { value, variance: per_row / n, moved: self.moved(k * values.largest.powi(2)) }])
     }
 

@@ -9,6 +9,7 @@ use scumble::estimate::{self, Estimate, EstimateError, NotIdentifiable, RowRef};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
+use scumble::statistics::{self, Options};
 use scumble::vectors::{Range, Rows, Scalars};
 use scumble_core::noise::NoiseKey;
 
@@ -184,4 +185,35 @@ fn rows_that_share_their_noise_are_not_compared() {
         let [before, after] = [with_ids(10, &rows), with_ids(11, &rows[64..4 * 64])];
         check(&before, &after, (2, 1));
     }
+}
+
+/// 5% of the people say yes to all of 100 questions: lengths vary far more than those of a normal law.
+#[test]
+fn squared_lengths_hold_where_few_people_say_yes_to_all() {
+    const TRIALS: usize = 2000;
+    let mechanism = mechanism(MechanismId::RawStaircase, 100, 100, 2.0, (0.0, 1.0), 0);
+    let mut draw = Draw::new(10);
+    let mut release = |trial: usize| {
+        let answer: Vec<f32> = (0..200).map(|_| f32::from(u8::from(draw.uniform() < 0.05))).collect();
+        let rows: Vec<f32> = answer.iter().flat_map(|&x| std::iter::repeat_n(x, 100)).collect();
+        let mut key = [5; 32];
+        key[..8].copy_from_slice(&trial.to_le_bytes());
+        let releaser = Releaser::new(mechanism.clone(), None).unwrap().keyed(NoiseKey::from_bytes(key));
+        Release::from_rows(&releaser, Rows::dense(Scalars::F32(&rows), 100)).unwrap()
+    };
+    let [mut now, mut drift] = [0, 0];
+    let mut before = release(TRIALS);
+    for trial in 0..TRIALS {
+        let after = release(trial);
+        let held = |told: &statistics::Told, truth: f64| {
+            let (from, to) = told.family().unwrap().figures[0].interval;
+            usize::from((from..=to).contains(&truth))
+        };
+        now += held(&statistics::of(&after, &Options::default()).unwrap().squared_norm, 5.0);
+        drift += held(&statistics::difference(&before, &after, &Options::default()).unwrap().squared_norm, 0.0);
+        before = after;
+    }
+    let [now, drift] = [now, drift].map(|held| held as f64 / TRIALS as f64);
+    println!("squared length: {now:.4}, drift {drift:.4}");
+    assert!(now >= 0.93 && drift >= 0.93, "{now} {drift}");
 }
