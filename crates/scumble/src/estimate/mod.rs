@@ -320,11 +320,16 @@ pub fn angle(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
             }
             let k = a.release.k() as f64;
             let agree = a.values().iter().zip(&b.values()).filter(|(x, y)| x == y).count() as f64 / k;
-            // P~ = 1/2 + (P - 1/2)(1-2f)(1-2f'); theta = pi (1 - P). May leave [0, pi].
+            // P~ = 1/2 + (P - 1/2)(1-2f)(1-2f'); theta = pi (1 - P).
             let keep = kept(ta) * kept(tb);
             let pi = std::f64::consts::PI;
-            let value = pi * (0.5 - (agree - 0.5) / keep);
-            Ok(Estimate::new(value, pi * pi * agree * (1.0 - agree) / (k * keep * keep)))
+            let angle = |agree: f64| (pi * (0.5 - (agree - 0.5) / keep)).clamp(0.0, pi);
+            // Wilson's interval of the share, which has a width where all bits agree; no angle is outside [0, pi].
+            let agree = agree.clamp(0.5 - 0.5 * keep, 0.5 + 0.5 * keep);
+            let more = Z95 * Z95 / k;
+            let centre = (agree + 0.5 * more) / (1.0 + more);
+            let half = (more * (agree * (1.0 - agree) + 0.25 * more)).sqrt() / (1.0 + more);
+            Ok(Estimate::between(angle(agree), (angle(centre + half), angle(centre - half))))
         }
         (Perturbation::Noise { .. }, Perturbation::Noise { .. }) => {
             let Estimate { value, interval: (from, to), .. } = cosine(a, b)?;

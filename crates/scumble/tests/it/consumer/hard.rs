@@ -217,3 +217,33 @@ fn squared_lengths_hold_where_few_people_say_yes_to_all() {
     println!("squared length: {now:.4}, drift {drift:.4}");
     assert!(now >= 0.93 && drift >= 0.93, "{now} {drift}");
 }
+
+#[test]
+fn angles_from_bits_hold_for_nearly_equal_rows() {
+    for (k, epsilon, apart) in
+        [(32, 30.0, 0.05f64), (64, 64.0, 0.05), (256, 200.0, 0.01), (32, 30.0, 3.09), (8, 8.0, 1.0)]
+    {
+        let mut coverage = Coverage::default();
+        for trial in 0..100 {
+            let mut row = vec![0.0; 16];
+            row[0] = 0.5;
+            let mut other = vec![0.0; 16];
+            (other[0], other[1]) = ((0.5 * apart.cos()) as f32, (0.5 * apart.sin()) as f32);
+            let rows: Vec<f32> = std::iter::repeat_n([row, other].concat(), 20).flatten().collect();
+            let mechanism = {
+                let mut parameters =
+                    mechanism(MechanismId::DpSignrpRr, 16, k, epsilon, (-1.0, 1.0), trial).parameters().clone();
+                parameters.projection = Some("gaussian".parse().unwrap());
+                Mechanism::new(parameters).unwrap()
+            };
+            let release = released(&mechanism, None, trial as u8, Rows::dense(Scalars::F32(&rows), 16));
+            for (a, b, ..) in each_pair(&release, &rows, 16) {
+                let told = estimate::angle(a, b).unwrap();
+                let (from, to) = told.interval;
+                assert!(0.0 <= from && to <= std::f64::consts::PI && (from..=to).contains(&told.value), "{told:?}");
+                coverage.add(&told, apart);
+            }
+        }
+        coverage.check(&format!("angle {apart} from {k} bits at {epsilon}"));
+    }
+}
