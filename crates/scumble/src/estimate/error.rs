@@ -54,6 +54,10 @@ pub enum NotIdentifiable {
     Clipped,
     #[error("one bit per value keeps no length; use it for ranking (search) only")]
     OneBit,
+    #[error("fewer than four coordinates do not tell how far the projection is off; release with a larger k")]
+    FewCoordinates,
+    #[error("the sketch of the query is all zeros: the query has no length, or the projection has lost it")]
+    LostQuery,
     #[error("a row shares its noise with itself, and with its copies and sticky releases; ask for its squared norm")]
     SameRow,
     #[error("a row shares its noise with itself, and with its copies and sticky releases")]

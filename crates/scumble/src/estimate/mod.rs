@@ -52,18 +52,21 @@ impl Estimate {
     }
 
     /// A squared length: its variance `4 s2 D + fixed + 2 c D^2` grows with the unknown D itself, so the interval holds
-    /// every D that lies within 1.96 deviations of the estimate (Wilson's construction, a quadratic in D).
+    /// every D that lies within 1.96 deviations of the estimate (Wilson's construction, a quadratic in D), with the
+    /// projection's own quantiles in place of its deviation.
     fn squared_length(value: f64, s2: f64, fixed: f64, c: f64) -> Self {
         let at = value.max(0.0);
         let plain = Self::new(value, 4.0 * s2 * at + fixed + 2.0 * c * at * at);
         let z2 = Z95 * Z95;
-        let (a, half_b, constant) = (1.0 - 2.0 * c * z2, value + 2.0 * s2 * z2, value * value - z2 * fixed);
-        let discriminant = half_b * half_b - a * constant;
-        if a <= 0.0 || discriminant < 0.0 {
-            return plain; // too few coordinates for the construction
+        let (below, above) = projected(c);
+        let (half_b, constant) = (value + 2.0 * s2 * z2, value * value - z2 * fixed);
+        let discriminant = |share: f64| half_b * half_b - (1.0 - share * share) * constant;
+        if discriminant(below) < 0.0 || (above >= 1.0 && half_b <= 0.0) {
+            return plain; // far below zero
         }
-        let root = discriminant.sqrt();
-        Self { interval: ((half_b - root) / a, (half_b + root) / a), ..plain }
+        let root = |share: f64| discriminant(share).max(0.0).sqrt();
+        let interval = (constant / (half_b + root(above)), (half_b + root(below)) / (1.0 - below * below));
+        Self { interval, ..plain }
     }
 
     /// A value in a 95% interval that was found first: the variance is that of a normal law with such an interval.
@@ -161,6 +164,11 @@ impl Constants {
         dot(x, x) - self.k * self.s2
     }
 
+    /// Refuses a projection of so few coordinates that no interval holds its 93%.
+    fn enough(&self) -> Result<(), NotIdentifiable> {
+        if self.c > 0.25 { Err(NotIdentifiable::FewCoordinates) } else { Ok(()) }
+    }
+
     /// The estimate of a squared norm, from [`Self::squared_norm`].
     fn length(&self, squared_norm: f64) -> Estimate {
         Estimate::squared_length(squared_norm, self.s2, self.k * (self.m4 - self.s2 * self.s2), self.c)
@@ -170,6 +178,13 @@ impl Constants {
     fn knows_norm(&self, squared_norm: f64) -> bool {
         self.length(squared_norm).interval.0 > 0.0
     }
+}
+
+/// How far a projection with factor `c` can put a squared length below and above the true one, as shares of it: the
+/// 2.5% and 97.5% quantiles of chi-squared with 1/c degrees of freedom, by the cube root of Wilson and Hilferty.
+fn projected(c: f64) -> (f64, f64) {
+    let quantile = |z: f64| (1.0 - 2.0 * c / 9.0 + z * (2.0 * c / 9.0).sqrt()).powi(3);
+    (1.0 - quantile(-Z95), quantile(Z95) - 1.0)
 }
 
 fn dot(x: &[f64], y: &[f64]) -> f64 {
@@ -190,16 +205,28 @@ pub fn inner_product(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateE
     if let Some((pa, pb)) = bins::Pooled::pair(a, b, &ca, &cb) {
         return Ok(pa.inner_product(&pb));
     }
-    let g = dot(&x, &y);
-    Ok(Estimate::new(g, inner_product_variance(&ca, &cb, &x, &y, g)))
+    projected_inner_product(&ca, &cb, &x, &y)
 }
 
-fn inner_product_variance(ca: &Constants, cb: &Constants, x: &[f64], y: &[f64], g: f64) -> f64 {
-    let (a, b) = (ca.squared_norm(x), cb.squared_norm(y));
+/// For rows of one length, `u.v = (|u+v|^2 - |u-v|^2) / 4`, and the projection's errors of these two are independent,
+/// so each end of the interval takes one of them at its upper end and the other at its lower.
+fn projected_inner_product(ca: &Constants, cb: &Constants, x: &[f64], y: &[f64]) -> Result<Estimate, EstimateError> {
+    ca.enough()?;
+    let (a, b, g) = (ca.squared_norm(x), cb.squared_norm(y), dot(x, y));
     // Norms lost in noise can come out negative: cut off together, which overstates less than one by one.
     let noise = (cb.s2 * a + ca.s2 * b).max(0.0) + ca.k * ca.s2 * cb.s2;
     // g^2 overstates (u.v)^2 by the variance itself, so the noise part is subtracted first.
-    noise + ca.c * (a.max(0.0) * b.max(0.0) + (g * g - noise).max(0.0))
+    let (size, shared) = ((a.max(0.0) * b.max(0.0)).sqrt(), (g * g - noise).max(0.0).sqrt().copysign(g));
+    let (sum, difference) = ((0.5 * (size + shared)).max(0.0), (0.5 * (size - shared)).max(0.0));
+    let (below, above) = projected(ca.c);
+    // The noise may hide a part of the length that the projection puts too low: half of its own interval is added.
+    let hidden = 0.5 * Z95 * (0.5 * noise).sqrt();
+    let side = |low: f64, high: f64| {
+        let (low, high) = ((low + hidden) * below / (1.0 - below), high * above / (1.0 + above));
+        (Z95 * Z95 * noise + low * low + high * high).sqrt()
+    };
+    let interval = (g - side(difference, sum), g + side(sum, difference));
+    Ok(Estimate { value: g, variance: noise + ca.c * (size * size + shared * shared), interval, bias: None })
 }
 
 /// `u.v` of a released row and a query that its owner keeps exact, projected by `ExactQueries`. For unit `record` it is
@@ -217,8 +244,10 @@ pub fn inner_product_with_query(a: RowRef<'_>, query: &[f32]) -> Result<Estimate
             let query = bins::Pooled::new(a.release, &query, &exact).expect("the same bins");
             return Ok(pooled.inner_product(&query));
         }
-        let (x, g) = (a.values(), dot(&a.values(), &query));
-        return Ok(Estimate::new(g, inner_product_variance(&constants, &exact, &x, &query, g)));
+        if query.iter().all(|&q| q == 0.0) {
+            return Err(NotIdentifiable::LostQuery.into());
+        }
+        return projected_inner_product(&constants, &exact, &a.values(), &query);
     };
     let (score, squared_norm) = (dot(&a.values(), &query), dot(&query, &query));
     let spread = a.release.mechanism().projection().kind() != ProjectionKind::Components;
@@ -239,6 +268,7 @@ pub fn squared_norm(a: RowRef<'_>) -> Result<Estimate, EstimateError> {
     if let Some(pooled) = bins::Pooled::new(a.release, &x, &constants) {
         return Ok(pooled.squared_norm());
     }
+    constants.enough()?;
     Ok(constants.length(constants.squared_norm(&x)))
 }
 
@@ -248,6 +278,7 @@ pub fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, Estima
     if let Some((pa, pb)) = bins::Pooled::pair(a, b, &ca, &cb) {
         return Ok(pa.squared_distance(&pb));
     }
+    ca.enough()?;
     let difference: Vec<f64> = x.iter().zip(&y).map(|(a, b)| a - b).collect();
     let s2 = ca.s2 + cb.s2;
     // Fourth moment of a sum of two independent symmetric variables.
@@ -263,6 +294,7 @@ pub fn cosine(a: RowRef<'_>, b: RowRef<'_>) -> Result<Estimate, EstimateError> {
     if bins::Pooled::pair(a, b, &ca, &cb).is_some() {
         return Err(NotIdentifiable::AngleOfBins.into());
     }
+    ca.enough()?;
     let (g, na, nb) = (dot(&x, &y), ca.squared_norm(&x), cb.squared_norm(&y));
     if na <= 0.0 || nb <= 0.0 {
         return Ok(Estimate::undefined());

@@ -9,6 +9,7 @@ use scumble::estimate::{self, Estimate, EstimateError, NotIdentifiable, RowRef};
 use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
+use scumble::search::ExactQueries;
 use scumble::statistics::{self, Options};
 use scumble::vectors::{Range, Rows, Scalars};
 use scumble_core::noise::NoiseKey;
@@ -246,4 +247,61 @@ fn angles_from_bits_hold_for_nearly_equal_rows() {
         }
         coverage.check(&format!("angle {apart} from {k} bits at {epsilon}"));
     }
+}
+
+#[test]
+fn small_sketches_hold_their_truth() {
+    let mut draw = Draw::new(11);
+    for (k, epsilon) in [(4, 20.0), (8, 20.0), (16, 20.0), (4, 5.0), (8, 5.0), (16, 5.0), (32, 5.0)] {
+        for id in [MechanismId::DpOporpLaplace, MechanismId::DpRpL] {
+            let [mut inner, mut query, mut norm, mut distance, mut cosine] =
+                std::array::from_fn(|_| Coverage::default());
+            for trial in 0..2000 {
+                let row: Vec<f32> = (0..128).map(|_| draw.uniform() as f32).collect();
+                let other: Vec<f32> = row.iter().map(|x| 0.5 * x + 0.5 * draw.uniform() as f32).collect();
+                let rows = [row, other].concat();
+                let mechanism = mechanism(id, 128, k, epsilon, (0.0, 1.0), trial);
+                let table = Rows::dense(Scalars::F32(&rows), 128);
+                let (release, exact) =
+                    (released(&mechanism, None, trial as u8, table), ExactQueries::project(&mechanism, table).unwrap());
+                for (a, b, u, v) in each_pair(&release, &rows, 128) {
+                    cosine.add(&estimate::cosine(a, b).unwrap(), cosine_of(u, v));
+                    inner.add(&estimate::inner_product(a, b).unwrap(), dot(u, v));
+                    query.add(&estimate::inner_product_with_query(a, exact.row(1)).unwrap(), dot(u, v));
+                    norm.add(&estimate::squared_norm(a).unwrap(), dot(u, u));
+                    let apart = dot(u, u) + dot(v, v) - 2.0 * dot(u, v);
+                    distance.add(&estimate::squared_distance(a, b).unwrap(), apart);
+                }
+            }
+            cosine.check(&format!("cosine of {id}, k = {k}, epsilon {epsilon}"));
+            inner.check(&format!("inner product of {id}, k = {k}, epsilon {epsilon}"));
+            query.check(&format!("inner product with a query, {id}, k = {k}, epsilon {epsilon}"));
+            norm.check(&format!("squared norm of {id}, k = {k}, epsilon {epsilon}"));
+            distance.check(&format!("squared distance of {id}, k = {k}, epsilon {epsilon}"));
+        }
+    }
+}
+
+#[test]
+fn too_small_sketches_are_refused() {
+    let rows: Vec<f32> = (0..2 * 64).map(|i| (i % 7) as f32 / 7.0).collect();
+    let release = |k: usize| {
+        let mechanism = mechanism(MechanismId::DpOporpLaplace, 64, k, 5.0, (0.0, 1.0), 0);
+        released(&mechanism, None, 1, Rows::dense(Scalars::F32(&rows), 64))
+    };
+    let few = release(3);
+    let (a, b) = (RowRef::new(&few, 0).unwrap(), RowRef::new(&few, 1).unwrap());
+    let told = [
+        estimate::inner_product(a, b),
+        estimate::inner_product_with_query(a, &[1.0; 3]),
+        estimate::squared_norm(a),
+        estimate::squared_distance(a, b),
+        estimate::cosine(a, b),
+        estimate::angle(a, b),
+    ];
+    assert!(told.into_iter().all(|told| is(told, NotIdentifiable::FewCoordinates)));
+    // A query that the projection loses tells nothing about any row.
+    let enough = release(16);
+    let lost = estimate::inner_product_with_query(RowRef::new(&enough, 0).unwrap(), &[0.0; 16]);
+    assert!(is(lost, NotIdentifiable::LostQuery));
 }
