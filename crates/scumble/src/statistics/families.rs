@@ -220,7 +220,8 @@ impl Form<'_> {
             // On average `value^2 = mean^2 + variance + c / t . (the squares of the others)`, and `squared` has them all.
             let others = c / t * ((squared - value * value + variance) / (1.0 - c / t)).max(0.0);
             let moved: f64 = entries.iter().map(|&(at, _)| means[at].moved * scale).sum();
-            Number { value, variance: variance + others, moved }
+            let rounding = entries.iter().map(|&(at, _)| means[at].rounding * scale).sum();
+            Number { value, variance: variance + others, moved, rounding }
         };
         let (chosen, compared) = match &self.options.attributes {
             Attributes::These(list) => (list.clone(), list.len()),
@@ -272,11 +273,12 @@ impl Form<'_> {
         };
         let figure = |(i, number): (usize, &Number)| {
             let error = number.variance.max(0.0).sqrt();
+            let half = z * error + number.rounding;
             Figure {
                 at: at(i),
                 value: number.value,
                 error,
-                interval: (number.value - z * error, number.value + z * error),
+                interval: (number.value - half, number.value + half),
                 false_reports_move: self.options.false_reports.map(|_| number.moved),
             }
         };

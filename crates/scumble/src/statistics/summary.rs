@@ -18,6 +18,8 @@ pub(super) struct Number {
     pub variance: f64,
     /// The most that the false reports move it.
     pub moved: f64,
+    /// The most that the rounding of released values to single floats moves it.
+    pub rounding: f64,
 }
 
 impl Number {
@@ -26,6 +28,7 @@ impl Number {
             value: self.value - other.value,
             variance: self.variance + other.variance,
             moved: self.moved.max(other.moved),
+            rounding: self.rounding + other.rounding,
         }
     }
 }
@@ -174,7 +177,8 @@ impl Pass<'_> {
             let signal = of_a * of_b / ((of_a + s2) * (of_b + s2));
             let normal = of_a * of_b + value * value;
             let per_row = self.products(noise, normal, signal, || fourth[a * k + b] / n - (product / n).powi(2));
-            Number { value, variance: per_row / n, moved: self.covariance_moved(values, mean[a], mean[b]) }
+            let moved = self.covariance_moved(values, mean[a], mean[b]);
+            Number { value, variance: per_row / n, moved, rounding: 0.0 }
         };
         let covariance: Vec<Number> = pairs(k, values.signs).map(entry).collect();
         let second = pairs(k, values.signs).zip(&covariance).map(|((a, b), number)| Number {
@@ -184,6 +188,7 @@ impl Pass<'_> {
                 + mean[b].powi(2) * means[a].variance
                 + 2.0 * mean[a] * mean[b] * number.value / n,
             moved: 0.0,
+            rounding: 0.0,
         });
         let second = second.collect();
         [Ok(means), norms, Ok(covariance), Ok(second)]
@@ -194,7 +199,12 @@ impl Pass<'_> {
         let moved = self.moved(2.0 * values.largest);
         mean.iter()
             .zip(variance)
-            .map(|(&value, &variance)| Number { value, variance: per_row(variance) / self.n(), moved })
+            .map(|(&value, &variance)| Number {
+                value,
+                variance: per_row(variance) / self.n(),
+                moved,
+                rounding: self.rounding() * (value * value + variance).sqrt(),
+            })
             .collect()
     }
 
@@ -218,7 +228,14 @@ impl Pass<'_> {
         let sample = || (sums[1] / n - value * value) * n / (n - 1.0);
         // Lengths of a population can vary far more than those of a normal law: then the sample is taken at its word.
         let per_row = self.at_least(self.products(noise, normal, signal, sample), sample);
-        Ok(vec![Number { value, variance: per_row / n, moved: self.moved(k * values.largest.powi(2)) }])
+        let (moved, rounding) = (self.moved(k * values.largest.powi(2)), 2.0 * self.rounding() * (value + k * s2));
+        Ok(vec![Number { value, variance: per_row / n, moved, rounding }])
+    }
+
+    /// The most that rounding moves a released value, as a share of it: half a unit in the last place of a single
+    /// float. Equal rows are all rounded alike, so more rows do not average it away. Rounding to codes is in the noise.
+    fn rounding(&self) -> f64 {
+        if self.release.encoder().encoding() == Encoding::F32 { 0.5 * f64::from(f32::EPSILON) } else { 0.0 }
     }
 
     /// The variance of one row's number: what noise alone gives, or what the sample shows, which is never less.
@@ -275,7 +292,7 @@ impl Pass<'_> {
         // Of a row, E[score] is 1 or 0, its own square; a zero counts half, and then the population's variance is safe.
         let explained = if self.target == Target::Rows && !classes.halves { value } else { value * value };
         let span = scores.iter().fold(f64::MIN, |a, &b| a.max(b)) - scores.iter().fold(f64::MAX, |a, &b| a.min(b));
-        Number { value, variance: (mean(2) - explained).max(0.0) / n, moved: self.moved(span) }
+        Number { value, variance: (mean(2) - explained).max(0.0) / n, moved: self.moved(span), rounding: 0.0 }
     }
 
     /// Shares of the released rows by the nearest centroid.
@@ -310,7 +327,7 @@ impl Pass<'_> {
         let number = |&count: &u64| {
             let count = count as f64;
             let variance = near(count) * (1.0 - near(count)) / (n + 4.0);
-            Number { value: count / n, variance, moved: self.share_false }
+            Number { value: count / n, variance, moved: self.share_false, rounding: 0.0 }
         };
         Ok(counts.iter().map(number).collect())
     }

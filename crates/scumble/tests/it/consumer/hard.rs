@@ -10,7 +10,7 @@ use scumble::mechanism::{Mechanism, MechanismId, Parameters, Required};
 use scumble::projection::Seed;
 use scumble::release::{Release, Releaser};
 use scumble::search::ExactQueries;
-use scumble::statistics::{self, Options};
+use scumble::statistics::{self, Options, Target};
 use scumble::vectors::{Range, Rows, Scalars};
 use scumble_core::noise::NoiseKey;
 
@@ -304,4 +304,21 @@ fn too_small_sketches_are_refused() {
     let enough = release(16);
     let lost = estimate::inner_product_with_query(RowRef::new(&enough, 0).unwrap(), &[0.0; 16]);
     assert!(is(lost, NotIdentifiable::LostQuery));
+}
+
+/// Single floats near 20,000 are .002 apart, and equal rows are all rounded alike: no number of rows averages it away.
+#[test]
+fn means_of_large_values_have_room_for_their_rounding() {
+    let mechanism = mechanism(MechanismId::RawStaircase, 2, 2, 10.0, (2e4, 2e4 + 1.0), 0);
+    let rows: Vec<f64> = (0..50_000).flat_map(|_| [20000.2613, 20000.8]).collect();
+    for trial in 0..20 {
+        let release = released(&mechanism, None, trial, Rows::dense(Scalars::F64(&rows), 2));
+        let told = statistics::of(&release, &Options { target: Target::Rows, ..Options::default() }).unwrap();
+        for told in [&told.mean, &told.attribute_mean] {
+            let (from, to) = told.family().unwrap().figures[0].interval;
+            assert!((from..=to).contains(&20000.2613) && to - from < 0.01, "{from} {to}");
+        }
+        let (from, to) = told.squared_norm.family().unwrap().figures[0].interval;
+        assert!((from..=to).contains(&(20000.2613f64.powi(2) + 20000.8f64.powi(2))), "{from} {to}");
+    }
 }
