@@ -35,7 +35,9 @@ impl Menu<'_> {
                 Some(id) => candidates.extend(self.of(id, dim)?),
             }
         }
-        let samples: Vec<[u8; 32]> = candidates.iter().flat_map(Candidate::samples).collect();
+        // A plan learns from the public rows also where no structure carries their hash.
+        let public = self.public.sample.map(|rows| TableHash::of(rows).finish());
+        let samples: Vec<[u8; 32]> = candidates.iter().flat_map(Candidate::samples).chain(public).collect();
         let taught = |table: &Rows<'_>| samples.contains(&TableHash::of(*table).finish());
         if !samples.is_empty() && tables.iter().any(taught) {
             return Err(SweepError::LearnedFromThese);
@@ -55,7 +57,6 @@ impl Menu<'_> {
 
     /// One mechanism at every size, and with the bins.
     fn of(&self, id: MechanismId, dim: usize) -> Result<Vec<Candidate>, SweepError> {
-        let clips = matches!(id, MechanismId::DpOporpLaplace | MechanismId::DpOporpStaircase);
         let ask = Ask {
             bins: None,
             delta: match id.notion() {
@@ -63,9 +64,8 @@ impl Menu<'_> {
                 NotionKind::Either => self.ask.delta,
                 NotionKind::Approximate | NotionKind::Individual => self.ask.delta.or(Some(DELTA)),
             },
-            sketch_clip: self.ask.sketch_clip.filter(|_| clips),
             encoding: self.ask.encoding.filter(|_| id.output() == OutputKind::Values),
-            ..self.ask.clone()
+            ..self.ask.for_one(id)
         };
         let named = |k: usize, bins: Option<&Partition>| {
             let Request { parameters, encoding, .. } = request(&ask, Some(id), Some(k), dim)?;
@@ -134,6 +134,7 @@ mod tests {
         let best = plan_with_public(&ask.request(DIM, None).unwrap(), public).unwrap().best;
         assert_eq!(auto.at(2.0), (best.mechanism.parameters(), Some(best.encoding)));
         assert_eq!(auto.samples(), [TableHash::of(shown).finish()], "bins");
+        assert_eq!(menu(&[None], public).candidates(&[shown], &[5.0]).unwrap_err(), SweepError::LearnedFromThese);
         let mut named = menu(&[Some(MechanismId::DpOporpStaircase)], Public::default());
         named.ask.bins = best.mechanism.parameters().bins.clone();
         assert!(named.candidates(&[own], &[2.0]).is_ok());

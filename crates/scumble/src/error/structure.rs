@@ -18,7 +18,9 @@ pub enum StructureError {
          added its attributes up already"
     )]
     BinsProjected,
-    #[error("{k} bins need at least {k} attributes that are not always zero; the sample has {attributes}")]
+    #[error(
+        "k = {k} bins take from 1 to as many attributes as are not always zero, of which the sample has {attributes}"
+    )]
     BinsAttributes { k: usize, attributes: usize },
     #[error(
         "{k} components need more than {k} public rows of at least {k} attributes; the sample has {rows} rows of {attributes}"
@@ -26,7 +28,7 @@ pub enum StructureError {
     ComponentsSample { k: usize, rows: usize, attributes: usize },
     #[error("the sample has fewer than {k} directions")]
     ComponentsDirections { k: usize },
-    #[error("a book needs at least 2 public rows")]
+    #[error("a book needs at least 2 words, from at least 2 public rows")]
     BookRows,
     #[error("the words of a book need finite values, not all zero")]
     BookValues,

@@ -4,7 +4,10 @@ use super::{PlanError, Public, Request, plan_with_public};
 use crate::certificate::hex;
 use crate::error::{Fault, Kind, ParameterError};
 use scumble_core::entropy::NoEntropy;
-use scumble_core::mechanism::{Mechanism, MechanismId, NotionKind, Parameters, Purpose, Required, SignrpMode};
+use scumble_core::error::MechanismError;
+use scumble_core::mechanism::{
+    Mechanism, MechanismId, NotionKind, OutputKind, Parameters, Purpose, Required, SignrpMode,
+};
 use scumble_core::noise::NoiseKey;
 use scumble_core::privacy::Unit;
 use scumble_core::projection::{Partition, ProjectionKind, Seed, TableFile};
@@ -249,6 +252,13 @@ impl Ask {
         {
             return Err(AskError::PureWithDelta { mechanism, delta });
         }
+        if let Some(mechanism) = mechanism
+            && let Some((parameter, ..)) =
+                self.settings(mechanism, unit).into_iter().find(|(_, given, taken)| *given && !taken)
+        {
+            let mechanism = mechanism.as_str();
+            return Err(ParameterError::from(MechanismError::Misplaced { mechanism, parameter }).into());
+        }
         let seed = match (self.seed, key) {
             (Some(seed), _) => seed,
             (None, Some(key)) => Seed(key.public_seed()),
@@ -294,6 +304,43 @@ impl Ask {
             })
         };
         Ok(Request { parameters, mechanism, k, encoding: self.encoding, bytes: self.bytes })
+    }
+
+    /// What only some mechanisms take: its name, whether it is given, and whether this one takes it. What does nothing must
+    /// not stand in a certificate, where a reader takes it for a promise.
+    fn settings(&self, id: MechanismId, unit: Unit) -> [(&'static str, bool, bool); 8] {
+        use MechanismId::{DpOporpLattice, DpOporpZones, DpSignoporpCeil, DpSignrpRr, Privcube, RawRr};
+        let (values, symbols) = (id.output() == OutputKind::Values, id.output() == OutputKind::Symbols);
+        let radius = id.notion() == NotionKind::Approximate && unit == Unit::Record;
+        let norm = id == DpSignrpRr && self.delta.is_some();
+        [
+            ("sketch_clip", self.sketch_clip.is_some(), values && id.notion() == NotionKind::Pure),
+            ("clip_norm", self.clip_norm.is_some(), radius),
+            ("norm_bound", self.norm_bound.is_some(), norm),
+            ("signrp_mode", self.signrp_mode != SignrpMode::default(), norm),
+            ("symbols", self.symbols.is_some(), symbols),
+            ("lattice_steps", self.lattice_steps.is_some(), id == DpOporpLattice),
+            ("thresholds", !self.thresholds.is_empty(), matches!(id, DpOporpZones | DpSignoporpCeil | RawRr)),
+            ("purpose", self.purpose.is_some(), id == Privcube),
+        ]
+    }
+
+    /// The same request for one mechanism of several, without what it does not take.
+    pub fn for_one(&self, id: MechanismId) -> Self {
+        let unit = self.unit.unwrap_or(if id.is_record() { Unit::Record } else { Unit::Attribute });
+        let [sketch_clip, clip_norm, norm_bound, signrp_mode, symbols, lattice_steps, thresholds, purpose] =
+            self.settings(id, unit).map(|(_, _, taken)| taken);
+        Self {
+            sketch_clip: self.sketch_clip.filter(|_| sketch_clip),
+            clip_norm: self.clip_norm.filter(|_| clip_norm),
+            norm_bound: self.norm_bound.filter(|_| norm_bound),
+            signrp_mode: if signrp_mode { self.signrp_mode } else { SignrpMode::default() },
+            symbols: self.symbols.filter(|_| symbols),
+            lattice_steps: self.lattice_steps.filter(|_| lattice_steps),
+            thresholds: if thresholds { self.thresholds.clone() } else { Vec::new() },
+            purpose: self.purpose.filter(|_| purpose),
+            ..self.clone()
+        }
     }
 
     /// The mechanism, where it and its size are fixed.
@@ -355,5 +402,29 @@ mod tests {
         ] {
             assert!(wrong.request(10, None).is_err(), "{wrong:?}");
         }
+    }
+
+    /// A clip or a bound that does nothing would be read as a promise.
+    #[test]
+    fn what_a_mechanism_does_not_take_is_refused() {
+        let staircase = Ask { mechanism: Some(MechanismId::DpOporpStaircase), k: Some(4), ..ask() };
+        for (wrong, name) in [
+            (Ask { clip_norm: Some(0.1), ..staircase.clone() }, "clip_norm"),
+            (Ask { norm_bound: Some(3.0), ..staircase.clone() }, "norm_bound"),
+            (Ask { symbols: Some(3), ..staircase.clone() }, "symbols"),
+            (Ask { lattice_steps: Some(2), ..staircase.clone() }, "lattice_steps"),
+            (Ask { thresholds: vec![0.5], ..staircase.clone() }, "thresholds"),
+            (Ask { purpose: Some(Purpose::Search), ..staircase.clone() }, "purpose"),
+            (
+                Ask { sketch_clip: Some(1.0), mechanism: Some(MechanismId::RawRr), k: None, ..staircase.clone() },
+                "sketch_clip",
+            ),
+        ] {
+            let error = wrong.request(10, None).unwrap_err().to_string();
+            assert!(error.contains(&format!("does not take ‹{name}›")), "{error}");
+            let id = wrong.mechanism.unwrap();
+            assert!(wrong.for_one(id).request(10, None).is_ok(), "{name}");
+        }
+        assert!(Ask { sketch_clip: Some(1.0), ..staircase }.mechanism(10).is_ok());
     }
 }
