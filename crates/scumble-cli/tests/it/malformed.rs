@@ -170,17 +170,18 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
         (base, "--epsilon"),
         ("release x.npy --out stale.npy --epsilon 1 --range 0,1 -k 2", "stale.npy.bins: exists already"),
         (
-            "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-laplace --norm-bound nan",
+            "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-laplace --norm-bound 2",
+            "raw-laplace does not take --norm-bound",
+        ),
+        (
+            "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism dp-signrp-rr -k 2 --beta .1 --delta 1e-6 --norm-bound nan",
             "--norm-bound must be positive and finite, got NaN",
         ),
         (
             "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-laplace --sketch-clip inf",
             "--sketch-clip must be positive and finite, got inf",
         ),
-        (
-            "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-laplace --thresholds inf",
-            "must be finite",
-        ),
+        ("release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-rr --thresholds inf", "must be finite"),
         ("release x.npy --out o.npy --epsilon 1 --range 0,1e20 --mechanism raw-laplace", "scale the data"),
         ("release x.npy --out o.npy --epsilon 0 --range 0,1 -k 2", "epsilon must be greater than 0"),
         ("release x.npy --out o.npy --epsilon -1 --range 0,1 -k 2", "epsilon must be greater than 0"),

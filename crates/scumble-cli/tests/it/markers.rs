@@ -159,7 +159,7 @@ fn no_marker_comes_out_anywhere() {
     let (mut written, mut surprises) = (Vec::new(), Vec::new());
     for run in RUNS {
         let (exit, words) = run.split_once(": ").unwrap();
-        let words = words.replace(" M", " --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 2");
+        let words = words.replace(" M", " --epsilon 1 --range 0,1 --mechanism dp-oporp-laplace -k 4");
         let mut command = folder.command(&words);
         let output =
             command.env("TMPDIR", &temporary).env("HOME", &home).env("RUST_BACKTRACE", "full").output().unwrap();

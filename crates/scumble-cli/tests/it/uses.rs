@@ -185,8 +185,8 @@ fn the_printed_command_makes_what_was_planned() {
     shell("scumble components --sample 'other rows.npy' -k 8 --out some.components");
     shell("scumble book --sample 'other rows.npy' --out some.book");
     for words in [
-        "--epsilon 5 --mechanism dp-signrp-rr -k 8 --beta .1 --norm-bound 2",
-        "--epsilon 5 --mechanism dp-signrp-rr -k 8 --beta .1 --norm-bound 2 --signrp-mode paper",
+        "--epsilon 5 --mechanism dp-signrp-rr -k 8 --beta .1 --delta 1e-6 --norm-bound 2",
+        "--epsilon 5 --mechanism dp-signrp-rr -k 8 --beta .1 --delta 1e-6 --norm-bound 2 --signrp-mode paper",
         "--epsilon 5 --mechanism dp-rp-g-opt --delta 1e-6 --projection uniform -k 16",
         "--epsilon 5 --mechanism dp-rp-g-opt --delta 1e-6 --unit record --clip-norm 3 -k 16",
         "--epsilon 5 --mechanism dp-oporp-staircase --repeats 2 -k 16 --sketch-clip 2 --grid-exponent -9",

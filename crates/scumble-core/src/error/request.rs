@@ -22,7 +22,7 @@ pub enum GridError {
     TooManySteps { length: f64 },
     #[error(
         "the range [{lo}, {hi}] is too large or too narrow for 32-bit floats and their squares: scale the data so that all \
-         values are within 1e15, and ‹range› at least 1e-15 wide"
+         values are within 1e19, and ‹range› at least 1e-19 wide"
     )]
     Units { lo: f64, hi: f64 },
 }

@@ -366,8 +366,8 @@ impl Parameters {
     }
 }
 
-/// Released values are 32-bit floats, and consumers take their squares.
-const LARGEST_VALUE: f64 = 1e15;
+/// Released values are 32-bit floats, and consumers take their squares. Integers of 64 bits are within.
+const LARGEST_VALUE: f64 = 1e19;
 
 /// How much may be computed to make a mechanism.
 struct Effort {
