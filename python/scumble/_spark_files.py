@@ -104,11 +104,16 @@ def count_ids(found: list[Piece], id: str) -> tuple[int, int, int] | None:
     """(rows, rows with an id, different ids), if one machine can tell."""
     if sum(piece.rows for piece in found) > FEW_IDS:
         return None
-    parts = [pq.read_table(path, columns=[id]).column(0) for path in dict.fromkeys(piece.path for piece in found)]
+    parts = read_column(found, id)
     ids = pa.chunked_array([chunk for part in parts for chunk in part.cast(plain_type(part.type)).chunks])
     present = len(ids) - ids.null_count
     distinct = present if _rise(ids) else pc.count_distinct(ids, mode="only_valid").as_py()
     return len(ids), present, distinct
+
+
+def read_column(found: list[Piece], name: str) -> list[pa.ChunkedArray]:
+    """One column of every file, in the order of the files."""
+    return [pq.read_table(path, columns=[name]).column(0) for path in dict.fromkeys(piece.path for piece in found)]
 
 
 def _rise(ids: pa.ChunkedArray) -> bool:

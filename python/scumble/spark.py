@@ -99,7 +99,7 @@ def release(
     pieces = None if folder is None else _spark_files.pieces(df, reading)
     rows = _check_ids(df, id or ID, pieces)
     _check_length(df, column, mechanism.dim)
-    _check_sample(df, column, mechanism, rows)
+    _check_sample(df, column, mechanism, rows, pieces)
     warn(mechanism)
     reserved = None if account is None else account.reserve(_scumble.Releaser(mechanism._inner, encoding))
     if reserved is not None:
@@ -274,9 +274,16 @@ def _check_length(df: DataFrame, column: str, dim: int) -> None:
         raise DataError(f"rows of {column!r} have {first[0]} attributes, expected {dim}")
 
 
-def _check_sample(df: DataFrame, column: str, mechanism: Mechanism, rows: int) -> None:
-    """Public structure must not be learned from the rows themselves. A table with as many rows as the sample fits here."""
+def _check_sample(
+    df: DataFrame, column: str, mechanism: Mechanism, rows: int, pieces: list[_spark_files.Piece] | None
+) -> None:
+    """Public structure must not be learned from the rows themselves. A table with as many rows as the sample fits here.
+    Files have an order, in which the rows are known again; Spark's rows may come in any."""
     if rows not in mechanism._inner.sample_rows():
+        return
+    if pieces is not None:
+        chunks = [chunk for part in _spark_files.read_column(pieces, column) for chunk in part.chunks]
+        check_sample(mechanism, pa.chunked_array(chunks))
         return
     vectors = [row[0] for row in df.select(column).collect()]
     if all(vector is not None and len(vector) == mechanism.dim and None not in vector for vector in vectors):

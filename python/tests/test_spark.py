@@ -285,7 +285,7 @@ def test_public_structure_is_of_other_rows_and_goes_with_the_folder(df, table, t
     own = np.array(table[0]["embedding"].to_pylist(), dtype=np.float32)
     bins = scumble.learn_bins(own, 16)
     account = scumble.Account(tmp_path / "ledger", "rows", budget=5.0)
-    rows = df.sparkSession.read.parquet(table[1]).coalesce(1)  # in the order of the files
+    rows = df.sparkSession.read.parquet(table[1])
     m = scumble.Mechanism("dp-oporp-staircase", dim=64, k=16, epsilon=1.0, range=(0.0, 1.0), bins=bins)
     with pytest.raises(scumble.ParameterError, match="bins were learned from the very rows"):
         scumble.spark.release(rows, mechanism=m, out=str(tmp_path / "out"), account=account, **OPTIONS)

@@ -193,7 +193,7 @@ mod tests {
                 ("dp-oporp, b8", 32, delta),
                 ("dp-oporp, b8, blocks", 16, delta),
                 ("dp-oporp, b8, blocks", 32, delta),
-                ("raw-staircase, b8", 64, None),
+                ("raw-staircase, clip 0.5, b8", 64, None),
             ]
         );
         menu.ask.delta = Some(1e-3);
