@@ -27,6 +27,12 @@ impl Facts {
     }
 }
 
+/// Control characters, separators of lines and paragraphs, and what turns the direction of the text after it: people, terminals
+/// and pages see something else than what is there.
+pub(crate) fn is_unseen(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Breaks words into lines of at most `room` characters; line breaks of the text stay.
 pub fn fold(text: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();

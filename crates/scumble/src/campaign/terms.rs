@@ -1,6 +1,7 @@
 //! What the organiser of a campaign decides: words, periods, how often, how few, how long.
 
 use crate::error::TermsError;
+use crate::words::is_unseen;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv6Addr;
 
@@ -129,7 +130,7 @@ impl Terms {
             ("description of the input", &self.input.description),
             ("collector's address", &self.collector),
         ];
-        if let Some((field, _)) = words.into_iter().find(|(_, text)| text.chars().any(is_unseen)) {
+        if let Some((field, _)) = words.into_iter().find(|(_, text)| text.chars().any(changes_what_is_shown)) {
             return Err(TermsError::Unseen { field });
         }
         check_address(&self.collector)?;
@@ -151,11 +152,9 @@ impl Terms {
     }
 }
 
-/// Control characters, line ends, and marks that change the direction of what is shown: a terminal or a page would show
-/// something else than what is signed.
-fn is_unseen(c: char) -> bool {
-    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || turns
+/// What would not be shown as it is signed: also the marks of direction, which an id may need and a sentence does not.
+fn changes_what_is_shown(c: char) -> bool {
+    is_unseen(c) || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}')
 }
 
 /// Reports hold nothing that others may not read, but who sends them is seen: no plain HTTP beyond this machine.

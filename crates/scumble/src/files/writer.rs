@@ -13,6 +13,7 @@ use super::seal::{BLANK, SEAL_KEY, Sealing};
 use crate::certificate::{Certificate, ColumnLayout, Content, ContentHasher, ContentHashes};
 use crate::columns::{Column, ColumnKind};
 use crate::release::Release;
+use crate::words::is_unseen;
 use scumble_core::parallel;
 use scumble_core::release::Encoding;
 use std::ffi::OsString;
@@ -270,15 +271,10 @@ impl ReleaseWriter {
 /// file did not close has swallowed the end of its line. The first row has this number.
 pub(super) fn check_text(column: Option<&Column>, name: &'static str, first_row: u64) -> Result<(), WriteError> {
     let Some(Column::Text(texts)) = column else { return Ok(()) };
-    match texts.iter().position(|text| text.contains(is_control)) {
+    match texts.iter().position(|text| text.contains(is_unseen)) {
         Some(at) => Err(WriteError::Text { row: first_row + at as u64, column: name }),
         None => Ok(()),
     }
-}
-
-/// Control characters, separators of lines and paragraphs, and marks that turn the direction of what follows.
-fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// How Parquet stores a sketch.
