@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import subprocess
 
 import numpy as np
@@ -33,6 +35,20 @@ def test_refused_over_budget_and_given_back_on_failure(account, rng):
         m.release(x, account=scumble.Account(account.ledger, "customers", budget=100.0))
     with pytest.raises(scumble.ParameterError, match="nobody"):
         scumble.Account(account.ledger, "nobody").statement
+
+
+@pytest.mark.parametrize("change", ["epsilon = -1", "times = 1000000000", "state = 'forgotten'"])
+def test_a_ledger_that_no_release_has_written_is_refused(account, rng, change):
+    """A minus sign would give budget back."""
+    m, x = mechanism(epsilon=5.0), rng.random((3, 64))
+    m.release(x, account=account)
+    with contextlib.closing(sqlite3.connect(account.ledger)) as ledger, ledger:
+        ledger.execute("PRAGMA ignore_check_constraints = 1")
+        ledger.execute(f"UPDATE entry SET {change}")
+    with pytest.raises(scumble.ScumbleError, match="the ledger was altered"):
+        m.release(x, account=account)
+    with pytest.raises(scumble.ScumbleError, match="the ledger was altered"):
+        account.statement
 
 
 def test_one_ledger_with_the_command_line(account, cli, rng, tmp_path):

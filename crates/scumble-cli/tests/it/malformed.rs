@@ -155,6 +155,8 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
     folder.file("stale.npy.bins", b"of another release");
     folder.file("x.svm", "1 1:0.5 3:1\n1 2:0.25\n");
     std::fs::create_dir(folder.path("empty")).unwrap();
+    // A pipe that nobody writes into: to open it would wait for ever.
+    assert!(std::process::Command::new("mkfifo").arg(folder.path("pipe.npy")).status().unwrap().success());
     let before = folder.names();
     let base = "release x.npy --out o.npy --range 0,1";
     let cases = [
@@ -168,6 +170,7 @@ fn every_wrong_use_is_one_clear_line_and_leaves_nothing() {
         ("release x.npy --out o.npy --epsilon 1", "--range"),
         ("release x.npy --epsilon 1 --range 0,1", "--out"),
         (base, "--epsilon"),
+        ("release pipe.npy --out o.npy --epsilon 1 --range 0,1 -k 2", "pipe.npy: "),
         ("release x.npy --out stale.npy --epsilon 1 --range 0,1 -k 2", "stale.npy.bins: exists already"),
         (
             "release x.npy --out o.npy --epsilon 1 --range 0,1 --mechanism raw-laplace --norm-bound 2",

@@ -72,6 +72,8 @@ fn at_most_so_many_rows_of_each_person_leave() {
             assert!(stderr(&output).contains(&format!("note: {dropped} rows are left out")), "{}", stderr(&output));
             let certificate = folder.json(&format!("inspect {name}"));
             assert_eq!(certificate["person"]["rows"], most);
+            let statement = certificate["person"]["statement"].as_str().unwrap();
+            assert!(statement.contains("equally likely tables is right at most"), "{statement}");
             assert!((certificate["person"]["epsilon"].as_f64().unwrap() - 0.5 * most as f64).abs() < 1e-9);
             assert_eq!(certificate["rows"], left.len());
             let unprotected = certificate["not_protected"].to_string();

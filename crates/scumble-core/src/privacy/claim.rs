@@ -287,6 +287,18 @@ mod tests {
         assert!(far.protects_nobody());
     }
 
+    /// Where beta covers the whole table, no sentence may say that a row is not protected.
+    #[test]
+    fn a_row_within_beta_is_protected() {
+        for (moves, protected) in [(1, true), (2, false)] {
+            let one = guarantee(Unit::L1, 100.0, 1.0, 0.0);
+            let far = Some(one.group(moves));
+            let range = Range { lo: 0.0, hi: 1.0 };
+            let claim = Claim { guarantee: Some(one), range, dim: 8, any_value: far, whole_row: far };
+            assert_eq!(claim.headlines().iter().any(|line| line.contains("a whole row")), !protected);
+        }
+    }
+
     #[test]
     fn beliefs_are_those_of_bayes() {
         let pure = guarantee(Unit::Record, 0.0, 3f64.ln(), 0.0).group(1);
